@@ -76,11 +76,11 @@ static __noinline int flow_control(struct __sk_buff *skb, const struct packet *p
 	    is_authenticated(skb, packet) || !peer_read(skb, packet, direction, tcp_bytes))
 		return 0;
 	s->is_refused = !!(flow->credit & GRANT_IS_REFUSED);
-	s->shown_bytes = flow->credit & (GRANT_IS_SHUT - 1);
-	s->is_shut = !!(flow->credit & GRANT_IS_SHUT);
-	s->acked = flow->entry.acked[FLOW_DATA];
-	s->is_sender_first = direction == FLOW_DATA && flow->entry.acks <= 1;
-	handle = grant_begin(direction);
+	s->opening.seq = flow->entry.acked[FLOW_DATA];
+	s->opening.window = (u16)(flow->credit & (GRANT_IS_SHUT - 1));
+	s->opening.is_shut = !!(flow->credit & GRANT_IS_SHUT);
+	s->opening.by_sender = direction == FLOW_DATA;
+	handle = grant_admit();
 	if (!handle) {
 		flow->credit |= GRANT_IS_REFUSED;
 		return 0;
@@ -178,8 +178,8 @@ static __noinline int lower_syn(struct __sk_buff *skb, const struct port_ctx *ct
 	must_open = !is_symmetric(packet, ctx->config->flags) ||
 		    ctx->port->tracked >= ctx->config->flows_max ||
 		    !peer_read(skb, packet, FLOW_ACKS, 20);
-	bytes = grant_syn_window(handshake_mss(&half->handshake, segment_bytes),
-				 ctx->port->half_open, must_open);
+	bytes = syn_window(handshake_mss(&half->handshake, segment_bytes), ctx->port->half_open,
+			   must_open);
 	if (bytes >= packet->window)
 		return 0;
 	if (write_window(skb, packet, (u16)bytes))

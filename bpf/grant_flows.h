@@ -28,19 +28,16 @@ struct grant_scratch {
 	struct grant_packet packet;
 	struct grant_action action;
 	struct grant_peer noted;
-	u32 handle;	     /* of the packet's flow, 0: none */
-	u32 bytes;	     /* of the packet */
-	u32 queue_bytes;     /* of the port, where it is known */
-	u32 is_let_go;	     /* 1: the port does not act */
-	u32 shown_bytes;     /* opening: what the SYN-ACK offered */
-	u32 is_sender_first; /* opening: the sender of the data opened the connection */
-	u32 is_shut;	     /* opening: a SYN-ACK showed it a window of 0 instead */
-	u32 acked;	     /* opening: before the packet, up to here the data has arrived */
-	u32 is_refused;	     /* opening: not for the first time */
-	u16 window;	     /* the field that the ACK is to have */
-	u8 is_due;	     /* 1: there may be something to send */
-	u8 is_lost;	     /* 1: the handle is no longer that of an entry */
-	u8 is_first;	     /* 1: no ACK of the flow passed in this unit of time (seen_at) */
+	u32 handle;		      /* of the packet's flow, 0: none */
+	u32 bytes;		      /* of the packet */
+	u32 queue_bytes;	      /* of the port, where it is known */
+	u32 is_let_go;		      /* 1: the port does not act */
+	struct grant_opening opening; /* of the flow */
+	u32 is_refused;		      /* opening: not for the first time */
+	u16 window;		      /* the field that the ACK is to have */
+	u8 is_due;		      /* 1: there may be something to send */
+	u8 is_lost;		      /* 1: the handle is no longer that of an entry */
+	u8 is_first; /* 1: no ACK of the flow passed in this unit of time (seen_at) */
 };
 
 PORT_ARRAY(grant_scratch, BPF_MAP_TYPE_PERCPU_ARRAY, struct grant_scratch, 1, 0);
@@ -124,44 +121,27 @@ static __always_inline void grant_forget(struct grant_own *own, u64 now_ns)
  * Follows the flow of the packet in `grant_scratch`, which is the first that proves it or one in
  * mid-life. Returns its handle, 0 if there is no room.
  */
-__noinline u32 grant_begin(u32 direction)
+__noinline u32 grant_admit(void)
 {
 	struct grant_scratch *s;
-	struct grant_packet *packet;
-	struct grant_flow *f;
 	struct grant_ctx ctx;
-	u32 index, seq, i, handle = 0;
+	u32 index, i, handle = 0;
+	u64 now_ns;
 
 	if (!grant_ctx_open(&ctx))
 		return 0;
 	s = ctx.scratch;
-	packet = &s->packet;
-	seq = direction == FLOW_DATA ? s->acked : packet->ack;
+	now_ns = s->packet.now_ns;
 	bpf_spin_lock(&ctx.own->lock);
 	for (i = 0; i < GRANT_LOOKS; i++)
-		grant_forget(ctx.own, packet->now_ns);
-	index = grant_open(&ctx.own->port, &ctx.config->params, ctx.own->flows, seq, packet->mss);
+		grant_forget(ctx.own, now_ns);
+	index = grant_begin(&ctx.own->port, &ctx.config->params, ctx.own->flows, &s->packet,
+			    &s->opening);
 	if (index) {
-		f = grant_flow_at(ctx.own->flows, index);
 		ctx.own->serial++;
 		/* Headers that data has shown give way to those of the first ACK. */
-		f->owner = (ctx.own->serial & 0xffff) |
-			   (seen_at(packet->now_ns) - (direction == FLOW_DATA)) << 16;
-		f->scale = (u8)min_u32(packet->scale, TCP_MAX_SCALE);
-		/* The sender may have been shown as much. */
-		f->edge = f->most =
-			seq + grant_allowance_segments(&ctx.config->params) * mss_in_range(f->mss);
-		if (s->is_sender_first)
-			f->flags = GRANT_HANDSHAKE | GRANT_OPENER;
-		if (s->is_sender_first && s->is_shut)
-			f->edge = f->most = seq;
-		f->seq = packet->seq;
-		if (direction == FLOW_DATA) {
-			f->window = (u16)(s->shown_bytes >> f->scale);
-			f->seq = packet->ack;
-			f->ts_val = packet->ts_ecr;
-			f->ts_ecr = packet->ts_val;
-		}
+		grant_flow_at(ctx.own->flows, index)->owner =
+			(ctx.own->serial & 0xffff) | (seen_at(now_ns) - s->opening.by_sender) << 16;
 		handle = handle_of(index, ctx.own->serial);
 	} else {
 		ctx.own->counters.flows_refused += !s->is_refused;
@@ -263,29 +243,15 @@ __noinline u32 grant_has_more(u64 now_ns)
 			    ctx.scratch->queue_bytes, now_ns);
 }
 
-/*
- * Bytes that a SYN-ACK towards a sender may offer. It has no entry yet, as SYNs are forged easily:
- * its allowance, if all whose handshake is under way may have theirs, if such senders begin with
- * little, or if it `must_open`, as nothing but an ACK shows how to get to the sender later.
- */
-__noinline u32 grant_syn_window(u32 mss, u32 half_open, u32 must_open)
+/* Bytes that a SYN-ACK towards a sender may offer. */
+__noinline u32 syn_window(u32 mss, u32 half_open, u32 must_open)
 {
-	const struct grant_params *p;
 	struct grant_ctx ctx;
-	u64 allowance, used;
 
 	if (!grant_ctx_open(&ctx))
 		return ~0u;
-	p = &ctx.config->params;
-	allowance = (u64)grant_allowance_segments(p) * mss_in_range(mss);
-	/* No entry is left for it. */
-	must_open |= !ctx.own->port.free && ctx.own->port.used >= GRANT_FLOWS;
-	used = (half_open + 1ull) * allowance + ctx.own->port.outstanding +
-	       ctx.scratch->queue_bytes;
-	if (!must_open && !grant_openers_are_brief(&ctx.own->port) &&
-	    (ctx.own->port.waiting || used > ctx.own->port.budget))
-		return 0;
-	return (u32)allowance;
+	return grant_syn_window(&ctx.own->port, &ctx.config->params, mss, half_open, must_open & 1,
+				ctx.scratch->queue_bytes);
 }
 
 /*

@@ -109,9 +109,14 @@ CORE_INLINE void grant_init(struct grant_port *port, const struct grant_params *
 	grant_configure(port, p, rate_bps, never_shrinks);
 }
 
-/* A new flow whose data begins at `seq`: its number, or 0 if there is no room. */
-CORE_INLINE u32 grant_open(struct grant_port *port, const struct grant_params *p,
-			   struct grant_flow *flows, u32 seq, u32 mss_bytes)
+/*
+ * Follows a flow, from its first packet that proves it, which is then passed to grant_on_data or
+ * grant_on_ack: one of the ACK direction, or one of the other, `by_sender`. Its number, or 0 if
+ * there is no room.
+ */
+CORE_INLINE u32 grant_begin(struct grant_port *port, const struct grant_params *p,
+			    struct grant_flow *flows, const struct grant_packet *packet,
+			    const struct grant_opening *opening)
 {
 	const struct grant_flow zero = {0};
 	u32 index = port->free;
@@ -126,12 +131,44 @@ CORE_INLINE u32 grant_open(struct grant_port *port, const struct grant_params *p
 	f = grant_flow_at(flows, index);
 	*f = zero;
 	f->state = GRANT_IDLE;
-	f->mss = (u16)mss_in_range(mss_bytes ? mss_bytes : p->mss_bytes);
+	f->mss = (u16)mss_in_range(packet->mss ? packet->mss : p->mss_bytes);
 	f->size = grant_grant_segments(p) * f->mss;
-	f->edge = f->most = f->seen = f->ack = seq;
+	f->scale = (u8)min_u32(packet->scale, TCP_MAX_SCALE);
+	f->seen = f->ack = opening->by_sender ? opening->seq : packet->ack;
+	f->seq = opening->by_sender ? packet->ack : packet->seq;
+	f->edge = f->seen + grant_allowance(p, f);
+	f->most = f->seen;
+	if (opening->by_sender) {
+		f->flags = GRANT_HANDSHAKE | GRANT_OPENER;
+		f->window = (u16)(opening->window >> f->scale);
+		f->ts_val = packet->ts_ecr;
+		f->ts_ecr = packet->ts_val;
+		if (opening->is_shut)
+			f->edge = f->seen;
+		f->most = f->edge;
+	}
 	grant_forget_edge(f);
-	f->scale = TCP_SCALE_UNKNOWN;
 	return index;
+}
+
+/*
+ * Bytes that the SYN-ACK towards a sender of data may offer, while so many connections are half
+ * open. There is no flow yet, as SYNs are forged easily: an allowance, if all that are half open
+ * may have theirs, if such senders begin with little, or if it `must_open`, as nothing but an ACK
+ * of its receiver will open the window later.
+ */
+CORE_INLINE u32 grant_syn_window(const struct grant_port *port, const struct grant_params *p,
+				 u32 mss_bytes, u32 half_open, _Bool must_open, u32 queue_bytes)
+{
+	u64 allowance = (u64)grant_allowance_segments(p) *
+			mss_in_range(mss_bytes ? mss_bytes : p->mss_bytes);
+	u64 used = (half_open + 1ull) * allowance + port->outstanding + queue_bytes;
+	_Bool is_full = !port->free && port->used >= GRANT_FLOWS;
+
+	if (!must_open && !is_full && !grant_openers_are_brief(port) &&
+	    (port->waiting || used > port->budget))
+		return 0;
+	return (u32)allowance;
 }
 
 CORE_INLINE void grant_close(struct grant_port *port, struct grant_flow *flows, u32 index)
@@ -169,48 +206,38 @@ CORE_INLINE void grant_on_bytes(struct grant_port *port, const struct grant_para
 	port->virtual_bytes = min_u32(port->virtual_bytes, max_u32(p->buffer_bytes, port->budget));
 }
 
-/*
- * A packet of the ACK direction passes: the window field that it is to have. One of a flow that is
- * not followed, or whose scale is not known, passes as it is.
- */
+/* A packet of the ACK direction passes: the window field that it is to have. */
 CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params *p,
 			     struct grant_flow *flows, u32 index, const struct grant_packet *packet,
 			     u32 queue_bytes)
 {
 	struct grant_flow *f = grant_flow_at(flows, index);
-	_Bool is_syn = packet->flags & TCP_FLAG_SYN, is_first, answers, asks;
 	u32 fin = packet->flags & TCP_FLAG_FIN ? 1 : 0;
-	u32 end = packet->seq + packet->payload + is_syn + fin;
+	u32 end = packet->seq + packet->payload + fin;
 	struct grant_choice choice;
-	u32 scale;
+	_Bool answers, asks;
 	u16 window;
 
 	if (packet->flags & TCP_FLAG_RST) {
 		grant_close(port, flows, index);
 		return packet->window;
 	}
-	if (f->state == GRANT_FREE || !(packet->flags & TCP_FLAG_ACK))
+	if (f->state == GRANT_FREE ||
+	    (packet->flags & (TCP_FLAG_ACK | TCP_FLAG_SYN)) != TCP_FLAG_ACK)
 		return packet->window;
-	if (packet->scale == TCP_SCALE_UNKNOWN)
-		return packet->window;
-	scale = min_u32(packet->scale, TCP_MAX_SCALE);
-	is_first = is_syn || f->scale == TCP_SCALE_UNKNOWN;
-	f->scale = (u8)scale;
 	/*
 	 * An older ACK that was overtaken teaches nothing. Least of all a sequence number before
 	 * the request that overtook it: the flow's sender would refuse each grant that has it. One
 	 * far behind shows that the number was forged.
 	 */
-	if (is_first || grant_beyond(packet->ack, f->ack) ||
+	if (grant_beyond(packet->ack, f->ack) ||
 	    (packet->ack == f->ack && !grant_beyond(f->seq, end))) {
 		f->ack = packet->ack;
-		if (is_first || grant_beyond(end, f->seq) ||
-		    grant_beyond(f->seq, end) > GRANT_SEQ_SLACK)
+		if (grant_beyond(end, f->seq) || grant_beyond(f->seq, end) > GRANT_SEQ_SLACK)
 			f->seq = end;
 		f->ts_val = packet->ts_val;
 		f->ts_ecr = packet->ts_ecr;
-		/* That of a SYN-ACK is not scaled (RFC 7323 §2.2). */
-		f->window = is_syn ? packet->window >> scale : packet->window;
+		f->window = packet->window;
 	}
 	/* Data that passed elsewhere has arrived all the same. */
 	if (grant_beyond(packet->ack, f->seen)) {
@@ -223,14 +250,6 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 	if ((f->flags & GRANT_CLOSING) && !grant_beyond(f->seen, packet->ack)) {
 		grant_close(port, flows, index);
 		return packet->window;
-	}
-	if (is_syn && !(f->flags & GRANT_HANDSHAKE)) {
-		grant_make_idle(port, p, flows, index);
-		f->seen = f->edge = f->most = packet->ack;
-		grant_forget_edge(f);
-		f->flags = GRANT_HANDSHAKE | GRANT_OPENER;
-		if (grant_openers_are_brief(port))
-			f->edge += grant_allowance(p, f);
 	}
 	/*
 	 * A request behind all data: the end of the last message was not seen as such. Its sender
@@ -247,9 +266,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 	answers = f->flags & GRANT_CLIENT ||
 		  (f->flags & GRANT_OPENER && grant_openers_are_brief(port));
 	asks = packet->payload && f->state == GRANT_IDLE && !(f->flags & GRANT_QUIET) && !answers;
-	/* A SYN-ACK is granted at once or not at all: its window has another unit. */
-	if (asks || (is_syn && !port->waiting && f->state == GRANT_IDLE && f->edge == f->seen &&
-		     grant_has_room(port, p, f, 0, queue_bytes, packet->now_ns)))
+	if (asks)
 		grant_ask(port, p, flows, index, packet->now_ns);
 	if (f->state == GRANT_WAITING) {
 		choice = grant_choose(port, flows);
@@ -260,7 +277,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 	grant_take_credit(port, f);
 	grant_renew(port, p, f, queue_bytes, packet->now_ns);
 	grant_heed_receiver(port, f);
-	window = grant_window(port, f, packet->ack, packet->window, is_syn ? 0 : scale);
+	window = grant_window(port, f, packet->ack, packet->window);
 	grant_put_credit(port, f);
 	return window;
 }
@@ -279,20 +296,12 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 
 	if (packet->flags & TCP_FLAG_RST)
 		grant_close(port, flows, index);
-	if (f->state == GRANT_FREE)
+	if (f->state == GRANT_FREE || packet->flags & TCP_FLAG_SYN)
 		return;
 	/* A receiver takes nothing beyond what it has offered, nor does it count here. */
-	if (f->scale != TCP_SCALE_UNKNOWN && grant_beyond(end, f->most) &&
-	    grant_beyond(end, grant_offered(f) + grant_unit(f)) && !(packet->flags & TCP_FLAG_SYN))
+	if (grant_beyond(end, f->most) && grant_beyond(end, grant_offered(f) + grant_unit(f)))
 		return;
 	grant_note_mss(f, packet);
-	if (packet->flags & TCP_FLAG_SYN) {
-		grant_make_idle(port, p, flows, index);
-		f->most = f->ack = f->seen = packet->seq + 1;
-		f->edge = f->seen + grant_allowance(p, f);
-		grant_forget_edge(f);
-		return;
-	}
 	mss = grant_mss(f);
 	ends |= fresh && grant_ends_message(f, packet, end);
 	is_behind = f->state == GRANT_WAITING && f->level == GRANT_LATE_LEVEL;
@@ -304,8 +313,8 @@ CORE_INLINE void grant_on_data(struct grant_port *port, const struct grant_param
 	f->flags &= 0xff & ~GRANT_HANDSHAKE;
 	grant_take_credit(port, f);
 	/* It was sent before its grant was taken back: not its server was late, a queue held it. */
-	if (f->scale != TCP_SCALE_UNKNOWN && grant_beyond(end, f->edge) &&
-	    grant_beyond(end, f->most) && !grant_beyond(end, f->last + grant_unit(f)))
+	if (grant_beyond(end, f->edge) && grant_beyond(end, f->most) &&
+	    !grant_beyond(end, f->last + grant_unit(f)))
 		port->queued_ns = packet->now_ns + GRANT_QUEUED_NS;
 	if (packet->payload) {
 		was_late = f->state == GRANT_ACTIVE && grant_resent(f);

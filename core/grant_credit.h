@@ -18,7 +18,7 @@ CORE_INLINE struct grant_action grant_write(struct grant_port *port, struct gran
 				   .ts_ecr = f->ts_ecr};
 
 	grant_take_credit(port, f);
-	out.window = grant_window(port, f, f->ack, f->window, f->scale);
+	out.window = grant_window(port, f, f->ack, f->window);
 	grant_put_credit(port, f);
 	return out;
 }

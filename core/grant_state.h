@@ -132,7 +132,7 @@ struct grant_flow {
 	u8 level;
 	u8 flags;  /* GRANT_HANDSHAKE ... */
 	u32 last;  /* `edge` before it moved */
-	u32 owner; /* the caller's; grant_open zeroes it */
+	u32 owner; /* the caller's; grant_begin zeroes it */
 	u32 cut;   /* bytes of a segment that windows cut, of which the rest has not passed */
 	u32 run;   /* bytes sent without a rest, in one message or many */
 };
@@ -203,9 +203,17 @@ struct grant_packet {
 	u32 ts_ecr;
 	u16 window; /* the field, as it came */
 	u16 mss;    /* of the data; 0 unknown */
-	u8 scale;   /* of the window in the ACK direction, or TCP_SCALE_UNKNOWN */
+	u8 scale;   /* of the windows in the ACK direction, for grant_begin */
 	u8 flags;   /* TCP_FLAG_... */
 	u8 reserved[6];
+};
+
+/* How a flow's connection began. */
+struct grant_opening {
+	u32 seq;      /* of the first byte of data; with the next two, if `by_sender` */
+	u16 window;   /* of the SYN-ACK, as the receiver offered it: bytes (RFC 7323 §2.2) */
+	u8 is_shut;   /* 1: the sender was shown 0 instead */
+	u8 by_sender; /* 1: the sender of the data opened it, and ends its handshake */
 };
 
 /* An ACK to send to a flow's sender, without payload; none if `flow` is 0. */
@@ -444,9 +452,9 @@ CORE_INLINE void grant_put_credit(struct grant_port *port, struct grant_flow *f)
  * up, but where a unit would be more than a waiting flow was shown: ACK by ACK it would go on.
  */
 CORE_INLINE u16 grant_window(const struct grant_port *port, struct grant_flow *f, u32 ack,
-			     u16 window, u32 scale)
+			     u16 window)
 {
-	u32 shift = min_u32(scale, TCP_MAX_SCALE);
+	u32 shift = min_u32(f->scale, TCP_MAX_SCALE);
 	_Bool waits = f->state == GRANT_WAITING;
 	u32 left = grant_beyond(waits ? f->seen : f->edge, ack);
 	u64 field;

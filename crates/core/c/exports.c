@@ -41,6 +41,10 @@ AT(grant_packet, window, 28)
 AT(grant_packet, mss, 30)
 AT(grant_packet, scale, 32)
 AT(grant_packet, flags, 33)
+BYTES(grant_opening, 8)
+AT(grant_opening, window, 4)
+AT(grant_opening, is_shut, 6)
+AT(grant_opening, by_sender, 7)
 BYTES(grant_action, 24)
 AT(grant_action, seq, 4)
 AT(grant_action, ack, 8)
@@ -263,10 +267,14 @@ EXPORT_VOID(grant_init,
 	    (struct grant_port * port, const struct grant_params *p, u64 rate, _Bool never_shrinks),
 	    (port, p, rate, never_shrinks))
 EXPORT(u64, grant_tick_ns, (const struct grant_port *port, const struct grant_params *p), (port, p))
-EXPORT(u32, grant_open,
-       (struct grant_port * port, const struct grant_params *p, struct grant_flow *flows, u32 seq,
-	u32 mss),
-       (port, p, flows, seq, mss))
+EXPORT(u32, grant_begin,
+       (struct grant_port * port, const struct grant_params *p, struct grant_flow *flows,
+	const struct grant_packet *packet, const struct grant_opening *opening),
+       (port, p, flows, packet, opening))
+EXPORT(u32, grant_syn_window,
+       (const struct grant_port *port, const struct grant_params *p, u32 mss, u32 half_open,
+	_Bool must_open, u32 queue),
+       (port, p, mss, half_open, must_open, queue))
 EXPORT_VOID(grant_close, (struct grant_port * port, struct grant_flow *flows, u32 index),
 	    (port, flows, index))
 EXPORT(_Bool, grant_is_open, (const struct grant_flow *flows, u32 index), (flows, index))

@@ -27,12 +27,26 @@ pub struct GrantPacket {
     pub window: u16,
     /// Segment size of the data; 0 unknown.
     pub mss: u16,
-    /// Scale of the windows in the ACK direction, [`crate::tcp_rewrite::SCALE_UNKNOWN`] if not known.
+    /// Scale of the windows in the ACK direction, for [`Grant::begin`].
     pub scale: u8,
     /// TCP flags ([`crate::flow::flag`]).
     pub flags: u8,
     /// Nothing.
     pub reserved: [u8; 6],
+}
+
+/// `struct grant_opening`: how a flow's connection began.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub struct GrantOpening {
+    /// Sequence number of the first byte of data; with the next two, if `by_sender`.
+    pub seq: u32,
+    /// Window of the SYN-ACK, as the receiver offered it, bytes.
+    pub window: u16,
+    /// The sender was shown 0 instead.
+    pub is_shut: bool,
+    /// The sender of the data opened it, and ends its handshake.
+    pub by_sender: bool,
 }
 
 /// `struct grant_action`: an ACK without payload to send to a flow's sender.
@@ -69,12 +83,20 @@ unsafe extern "C" {
     safe fn core_grant_counts() -> u32;
     fn core_grant_init(port: *mut c_void, p: *const c_void, rate_bps: u64, never_shrinks: bool);
     fn core_grant_tick_ns(port: *const c_void, p: *const c_void) -> u64;
-    fn core_grant_open(
+    fn core_grant_begin(
         port: *mut c_void,
         p: *const c_void,
         flows: *mut c_void,
-        seq: u32,
+        packet: &GrantPacket,
+        opening: &GrantOpening,
+    ) -> u32;
+    fn core_grant_syn_window(
+        port: *const c_void,
+        p: *const c_void,
         mss: u32,
+        half_open: u32,
+        must_open: bool,
+        queue: u32,
     ) -> u32;
     fn core_grant_close(port: *mut c_void, flows: *mut c_void, flow: u32);
     fn core_grant_is_open(flows: *const c_void, flow: u32) -> bool;
@@ -170,12 +192,20 @@ impl Grant {
         unsafe { core_grant_tick_ns(self.port.at(0), self.params.at(0)) }
     }
 
-    /// Follows a new flow, whose data begins at `seq`; `None` if there are too many.
-    pub fn open(&mut self, seq: u32, mss_bytes: u32) -> Option<u32> {
+    /// Follows a flow from this packet on, which is then passed on: one of the ACK direction, or one of the
+    /// other, `by_sender`. `None` if there are too many.
+    pub fn begin(&mut self, packet: &GrantPacket, opening: &GrantOpening) -> Option<u32> {
         let (port, flows) = (self.port.at_mut(0), self.flows.at_mut(0));
         // SAFETY: see the head of this block.
-        let flow = unsafe { core_grant_open(port, self.params.at(0), flows, seq, mss_bytes) };
+        let flow = unsafe { core_grant_begin(port, self.params.at(0), flows, packet, opening) };
         (flow != 0).then_some(flow)
+    }
+
+    /// Bytes that the SYN-ACK towards a sender of data may offer, while so many connections are half open.
+    pub fn syn_window(&self, mss_bytes: u32, half_open: u32, queue_bytes: u32) -> u32 {
+        let (port, p) = (self.port.at(0), self.params.at(0));
+        // SAFETY: see the head of this block.
+        unsafe { core_grant_syn_window(port, p, mss_bytes, half_open, false, queue_bytes) }
     }
 
     /// Forgets a flow.

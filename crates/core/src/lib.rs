@@ -29,7 +29,7 @@ pub mod tcp_rewrite;
 
 pub use flow::{FlowEntry, Handshake};
 pub use flow_counter::FlowCounter;
-pub use grant::{Grant, GrantAction, GrantPacket};
+pub use grant::{Grant, GrantAction, GrantOpening, GrantPacket};
 pub use hcf::Hcf;
 pub use params::{ParamError, Params};
 pub use scheme::WindowScheme;

@@ -92,6 +92,7 @@ struct grant_ports {
 	struct grant_params params;
 	struct grant_port port;
 	struct grant_packet packet;
+	struct grant_opening opening;
 	struct grant_action action;
 	u32 index;
 	u32 queue_bytes;
@@ -101,7 +102,7 @@ struct grant_ports {
 __attribute__((section("tc"), used)) static int on_grant_ack(struct grant_ports *p)
 {
 	if (!p->index)
-		p->index = grant_open(&p->port, &p->params, p->flows, p->packet.seq, 1460);
+		p->index = grant_begin(&p->port, &p->params, p->flows, &p->packet, &p->opening);
 	p->packet.window =
 		grant_on_ack(&p->port, &p->params, p->flows, p->index, &p->packet, p->queue_bytes);
 	p->action = grant_next(&p->port, &p->params, p->flows, p->queue_bytes, p->packet.now_ns);

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from .grant_flow import ACK, FIN, PSH, RST, SYN, UNKNOWN, WORD, beyond
+from .grant_flow import ACK, FIN, PSH, RST, WORD, beyond
 from .grant_port import DEFAULT, LIMIT, RECEIVER, Port
 
 CASES: dict[str, dict[str, Any]] = {
@@ -53,12 +53,15 @@ class Story:
         self.now = 0
         self.senders: list[Sender] = []
 
-    def event(self, name: str, number: int, args: dict[str, int]) -> dict[str, Any]:
-        call = {"open": self.port.open, "close": self.port.close, "learn": self.port.learn}
+    def event(self, name: str, number: int, args: dict[str, Any]) -> dict[str, Any]:
+        call = {"syn": self.port.syn_window, "close": self.port.close, "learn": self.port.learn}
         call |= {"bytes": self.port.bytes, "next": self.port.next, "timer": self.port.timer}
         if name == "ack":
             packet = {key: args[key] for key in args if key not in ("flow", "queue")}
             result: Any = self.port.acked(number, packet, args["queue"])
+        elif name == "begin":
+            packet = {key: args[key] for key in args if key != "opening"}
+            result = self.port.begin(packet, args["opening"])
         elif name == "data":
             result = self.port.data(number, {key: args[key] for key in args if key != "flow"})
         else:
@@ -78,12 +81,11 @@ class Story:
             "flow": sender.number, "now_ns": self.now, "seq": 1000 + sender.acked % 7,
             "ack": sender.acked,
             "payload": payload, "ts_val": self.now % 977, "ts_ecr": 5, "window": window, "mss": 0,
-            "scale": sender.scale if self.random.random() < 0.98 else UNKNOWN, "flags": flags,
+            "scale": 0, "flags": flags,
             "queue": self.random.choice([0, 0, 3000, 30_000, 90_000]),
         }  # fmt: skip
         row = self.event("ack", sender.number, args)
-        unit = 1 if flags & SYN else 1 << sender.scale
-        sender.edge = (sender.acked + row["result"] * unit) % WORD
+        sender.edge = (sender.acked + (row["result"] << sender.scale)) % WORD
         return row
 
     def data(self, sender: Sender, segments: int = 1) -> dict[str, Any]:
@@ -116,20 +118,39 @@ class Story:
             sender.acked = sender.seq
         return row
 
-    def connect(self) -> Iterator[dict[str, Any]]:
+    def connect(self, scale: int, *, opens: bool = False) -> Iterator[dict[str, Any]]:
+        """A connection, which the sender of the data opens or the other end."""
         random = self.random
         seq, mss = random.choice([random.randrange(WORD), WORD - 3000]), random.choice([536, 1448])
-        row = self.event("open", 0, {"seq": seq, "mss": mss})
-        scale = random.choice([0, 7, 10, 14])
-        self.senders.append(Sender(row["result"], seq, scale, mss, seq, 0, seq))
+        packet = {
+            "now_ns": self.now, "seq": 1000, "ack": seq, "payload": 0, "ts_val": self.now % 977,
+            "ts_ecr": 5, "window": 60000, "mss": random.choice([mss, mss, mss, 0]), "scale": scale,
+            "flags": ACK, "opening": None,
+        }  # fmt: skip
+        sender = Sender(0, seq, scale, mss, seq, 0, seq)
+        if opens:
+            args = {"mss": mss, "half_open": random.choice([0, 0, 3, 40])}
+            row = self.event("syn", 0, args | {"queue": random.choice([0, 0, 30_000])})
+            yield row
+            sender.edge = (seq + row["result"]) % WORD
+            opening = {"seq": seq, "window": random.choice([65535, 3000])}
+            packet |= {"seq": seq, "ack": 1000}
+            packet["opening"] = opening | {"is_shut": int(row["result"] == 0)}
+        row = self.event("begin", 0, packet)
+        sender.number = row["result"]
+        self.senders.append(sender)
         yield row
+
+    @property
+    def any_scale(self) -> int:
+        return self.random.choice([0, 7, 10, 14])
 
     def messages(self) -> Iterator[dict[str, Any]]:
         """Enough messages, most of them short, that the order follows them."""
         while self.port.order.messages < 70:
             self.senders = [s for s in self.senders if s.number in self.port.flows]
             if not self.senders:
-                yield from self.connect()
+                yield from self.connect(self.any_scale)
             sender = self.senders[0]
             self.now += 1_000_000
             sender.left = self.random.choice([600, 600, 5000, 7500, 40_000])
@@ -149,18 +170,15 @@ class Story:
     def requests(self, count: int, answer_bytes: int) -> Iterator[dict[str, Any]]:
         """As many new connections, on each of which a client asks."""
         for _ in range(count):
-            yield from self.connect()
-            self.senders[-1].scale = 7
+            yield from self.connect(7)
             self.senders[-1].left = answer_bytes
             yield self.ack(self.senders[-1], 100)
 
     def openers(self, count: int, size: int) -> Iterator[dict[str, Any]]:
         """As many connections whose senders opened them, and begin with so many bytes."""
         for _ in range(count):
-            yield from self.connect()
+            yield from self.connect(7, opens=True)
             sender = self.senders[-1]
-            sender.scale = 7
-            yield self.ack(sender, 0, ACK | SYN)
             self.now += 20_000
             if self.random.random() < 0.9:
                 yield self.data(sender, 0)
@@ -228,9 +246,9 @@ class Story:
         random = self.random
         self.now += random.choice([0, 1000, 60_000, 60_000, 60_000, 2_000_000])
         if len(self.senders) < 12 and random.random() < 0.2:
-            yield from self.connect()
-            if random.random() < 0.4:
-                yield self.ack(self.senders[-1], 0, ACK | SYN)
+            opens = random.random() < 0.4
+            yield from self.connect(self.any_scale, opens=opens)
+            if opens:
                 self.senders[-1].left = random.choice([500, 20_000, 2_000_000])
         elif self.senders and random.random() < 0.8:
             yield from self.exchange(random.choice(self.senders))

@@ -7,8 +7,7 @@ WORD = 2**32
 IDLE, WAITING, ACTIVE = 1, 2, 3
 HANDSHAKE, SILENT, QUIET, CLOSING, OPENER, CLIENT = 1, 2, 4, 8, 64, 128
 LASTING = {QUIET, CLOSING, OPENER, CLIENT}
-FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
-UNKNOWN = 255
+FIN, RST, PSH, ACK = 1, 4, 8, 16
 LEVELS, KILO = 16, 1024
 OPTIONS = 40
 """Of a segment, at most."""
@@ -35,6 +34,7 @@ def level_of(attained: int) -> int:
 class Flow:
     mss: int
     size: int
+    scale: int
     seen: int
     edge: int
     most: int
@@ -46,7 +46,6 @@ class Flow:
     attained: int = 0
     run: int = 0
     window: int = 0
-    scale: int = UNKNOWN
     state: int = IDLE
     level: int = 0
     marks: set[int] = field(default_factory=set)
@@ -55,7 +54,7 @@ class Flow:
 
     @property
     def unit(self) -> int:
-        return 1 << min(self.scale, 14)
+        return 1 << self.scale
 
     def see(self, seq: int) -> None:
         """What is behind `seq` from here on is no longer ahead, not even after half a cycle."""
@@ -100,8 +99,7 @@ class Flow:
     def is_beyond_all(self, end: int) -> bool:
         """Whether neither a window shown nor the receiver's own has so much room."""
         room = (self.offered + self.unit) % WORD
-        is_known = self.scale != UNKNOWN
-        return is_known and beyond(end, self.most) > 0 and beyond(end, room) > 0
+        return beyond(end, self.most) > 0 and beyond(end, room) > 0
 
     @property
     def is_shut(self) -> bool:

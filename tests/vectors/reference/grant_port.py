@@ -20,8 +20,6 @@ from .grant_flow import (
     QUIET,
     RST,
     SILENT,
-    SYN,
-    UNKNOWN,
     WAITING,
     WORD,
     Flow,
@@ -110,14 +108,31 @@ class Port:
         """Of those whose grant had to be sent again."""
         return sum(self.flows[number].credit for number in self.late)
 
-    def open(self, seq: int, mss: int) -> int:
+    def begin(self, x: dict[str, int], opening: dict[str, int] | None) -> int:
+        """A flow is followed from a packet on; its sender opened the connection, or did not."""
         number = self.unused.pop() if self.unused else self.used
         self.used += number == self.used
-        mss = mss or self.p["mss_bytes"]
-        flow = Flow(mss, self.p["grant_segments"] * mss, seq, seq, seq, seq)
+        mss = x["mss"] or self.p["mss_bytes"]
+        seq = opening["seq"] if opening else x["ack"]
+        flow = Flow(mss, self.p["grant_segments"] * mss, min(x["scale"], 14), seq, seq, seq, seq)
+        flow.seq = x["ack"] if opening else x["seq"]
+        if not (opening and opening["is_shut"]):
+            flow.edge = (seq + self.p["allowance_segments"] * mss) % WORD
+        if opening:
+            flow.most = flow.edge
+            flow.marks = {HANDSHAKE, OPENER}
+            flow.window = opening["window"] // flow.unit
+            flow.stamps = (x["ts_ecr"], x["ts_val"])
         flow.forget_edge()
         self.flows[number] = flow
         return number
+
+    def syn_window(self, mss: int, half_open: int, queue: int) -> int:
+        """What the SYN-ACK to a sender may offer: all that are half open fit, or it is nothing."""
+        allowance = self.p["allowance_segments"] * (mss or self.p["mss_bytes"])
+        used = (half_open + 1) * allowance + self.outstanding + queue
+        fits = not any(self.waiting) and used <= self.budget
+        return allowance if fits or self.openers_are_brief else 0
 
     def close(self, number: int) -> None:
         if number in self.flows:
@@ -264,7 +279,8 @@ class Port:
         if self.burst < self.budget:
             self.fill(size, now)
 
-    def write(self, flow: Flow, ack: int, window: int, unit: int) -> int:
+    def write(self, flow: Flow, ack: int, window: int) -> int:
+        unit = flow.unit
         left = beyond(flow.seen if flow.state == WAITING else flow.edge, ack)
         if self.never_shrinks:
             left = max(left, beyond(flow.most, ack))
@@ -280,7 +296,7 @@ class Port:
 
     def update(self, number: int) -> list[int]:
         flow = self.flows[number]
-        window = self.write(flow, flow.ack, flow.window, flow.unit)
+        window = self.write(flow, flow.ack, flow.window)
         return [number, flow.seq, flow.ack, *flow.stamps, window]
 
     def virtual_at(self, now_ns: int) -> int:
@@ -302,19 +318,16 @@ class Port:
         flow = self.flows.get(number)
         if x["flags"] & RST:
             self.close(number)
-        if flow is None or x["flags"] & (RST | ACK) != ACK or x["scale"] == UNKNOWN:
+        if flow is None or x["flags"] & (RST | ACK) != ACK:
             return x["window"]
-        is_syn = bool(x["flags"] & SYN)
-        is_first = is_syn or flow.scale == UNKNOWN
-        flow.scale = x["scale"]
-        end = (x["seq"] + x["payload"] + is_syn + bool(x["flags"] & FIN)) % WORD
+        end = (x["seq"] + x["payload"] + bool(x["flags"] & FIN)) % WORD
         fits = x["ack"] == flow.ack and not beyond(flow.seq, end)
-        if is_first or beyond(x["ack"], flow.ack) or fits:
+        if beyond(x["ack"], flow.ack) or fits:
             flow.ack = x["ack"]
-            if is_first or beyond(end, flow.seq) or beyond(flow.seq, end) > 65535:
+            if beyond(end, flow.seq) or beyond(flow.seq, end) > 65535:
                 flow.seq = end
             flow.stamps = (x["ts_val"], x["ts_ecr"])
-            flow.window = x["window"] // flow.unit if is_syn else x["window"]
+            flow.window = x["window"]
         if beyond(x["ack"], flow.seen):
             flow.see(x["ack"])
             if flow.state == IDLE:
@@ -322,17 +335,13 @@ class Port:
         if CLOSING in flow.marks and not beyond(flow.seen, x["ack"]):
             self.close(number)
             return x["window"]
-        if is_syn and HANDSHAKE not in flow.marks:
-            self.accepted(number, x["ack"])
         is_request = 0 < x["payload"] < flow.mss and x["ack"] == flow.seen
         rests = flow.state == ACTIVE and x["now_ns"] - flow.since >= self.idle_ns
         if is_request and rests and flow.attained:
             self.end_message(flow)
             flow.attained = 0
         answered = {QUIET, CLIENT} | ({OPENER} if self.openers_are_brief else set())
-        asks = flow.state == IDLE and x["payload"] > 0 and not flow.marks & answered
-        opens = is_syn and flow.state == IDLE and flow.edge == flow.seen and not any(self.waiting)
-        if asks or (opens and self.has_room(flow, queue, x["now_ns"])):
+        if flow.state == IDLE and x["payload"] > 0 and not flow.marks & answered:
             self.ask(number, x["now_ns"])
         chosen, is_owed = self.choose()
         is_next = flow.state == WAITING and chosen == number
@@ -340,25 +349,7 @@ class Port:
             self.activate(number, is_owed, x["now_ns"])
         self.renew(flow, queue, x["now_ns"])
         self.heed_receiver(flow)
-        return self.write(flow, x["ack"], x["window"], 1 if is_syn else 1 << min(x["scale"], 14))
-
-    def accepted(self, number: int, ack: int) -> None:
-        """A SYN-ACK passes to a sender that opens its connection."""
-        self.rest(number)
-        flow = self.flows[number]
-        flow.seen = flow.edge = flow.most = ack
-        flow.forget_edge()
-        flow.marks = {HANDSHAKE, OPENER}
-        if self.openers_are_brief:
-            flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
-
-    def opened(self, number: int, seq: int) -> None:
-        """A SYN passes from a sender whose data begins at `seq`."""
-        self.rest(number)
-        flow = self.flows[number]
-        flow.seen = flow.ack = flow.most = seq
-        flow.edge = (seq + self.p["allowance_segments"] * flow.mss) % WORD
-        flow.forget_edge()
+        return self.write(flow, x["ack"], x["window"])
 
     def renew(self, flow: Flow, queue: int, now: int) -> None:
         """While no flow waits, credit goes on before it is used up."""
@@ -400,7 +391,7 @@ class Port:
         """Data beyond all credit was sent before that was taken back: a queue held it."""
         is_beyond = beyond(end, flow.edge) and beyond(end, flow.most)
         had_credit = not beyond(end, (flow.last + flow.unit) % WORD)
-        if flow.scale != UNKNOWN and is_beyond and had_credit:
+        if is_beyond and had_credit:
             self.queued_ns = now + 2 * 10**7
 
     def data(self, number: int, x: dict[str, int]) -> None:
@@ -411,12 +402,9 @@ class Port:
             return
         is_fin = bool(x["flags"] & FIN)
         end = (x["seq"] + x["payload"] + is_fin) % WORD
-        if not x["flags"] & SYN and flow.is_beyond_all(end):
+        if flow.is_beyond_all(end):
             return  # no receiver takes it
         flow.note_mss(x["mss"], x["payload"], not x["flags"] & PSH)
-        if x["flags"] & SYN:
-            self.opened(number, (x["seq"] + 1) % WORD)
-            return
         fresh = beyond(end, flow.seen)
         is_end = fresh > 0 and flow.ends(end, x["payload"]) and bool(x["flags"] & PSH)
         is_last = is_fin or is_end

@@ -2,7 +2,7 @@
 use super::common::Fields;
 use super::{Args, assert_presets, params, replay, state};
 use penstock_core::definitions;
-use penstock_core::grant::{Grant, GrantAction, GrantPacket};
+use penstock_core::grant::{Grant, GrantAction, GrantOpening, GrantPacket};
 use serde_json::{Value, json};
 
 const TEXT: &str = include_str!("../../../../tests/vectors/grant.jsonl");
@@ -20,6 +20,18 @@ fn packet(a: &Args<'_>) -> GrantPacket {
         scale: a.get("scale"),
         flags: a.get("flags"),
         ..GrantPacket::default()
+    }
+}
+
+fn opening(row: &Value) -> GrantOpening {
+    if row.is_null() {
+        return GrantOpening::default();
+    }
+    GrantOpening {
+        seq: Args(row).get("seq"),
+        window: Args(row).get("window"),
+        is_shut: Args(row).flag("is_shut"),
+        by_sender: true,
     }
 }
 
@@ -45,7 +57,14 @@ fn follows_vectors() {
     replay(TEXT, begin, |grant, event, a, row| {
         let mut result = Value::Null;
         match event {
-            "open" => result = json!(grant.open(a.get("seq"), a.get("mss")).unwrap_or(0)),
+            "syn" => {
+                let (mss, queue) = (a.get("mss"), a.get("queue"));
+                result = json!(grant.syn_window(mss, a.get("half_open"), queue));
+            }
+            "begin" => {
+                let flow = grant.begin(&packet(&a), &opening(&a.0["opening"]));
+                result = json!(flow.unwrap_or(0));
+            }
             "close" => grant.close(a.get("flow")),
             "bytes" => grant.on_bytes(a.get("count"), a.get("now_ns")),
             "ack" => {

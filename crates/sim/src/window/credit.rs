@@ -6,8 +6,7 @@
 
 use super::{WindowCounters, Wscale};
 use crate::packet::{Packet, SynOptions, flag};
-use penstock_core::tcp_rewrite::raw_scale;
-use penstock_core::{Grant, GrantAction, GrantPacket, Params};
+use penstock_core::{Grant, GrantAction, GrantOpening, GrantPacket, Params};
 use penstock_scenario::units::{Rate, Time};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -36,10 +35,12 @@ impl Hasher for SlotHasher {
     }
 }
 
-/// A flow that is followed.
-#[derive(Clone, Copy, Debug)]
+/// A connection whose SYN has passed.
+#[derive(Clone, Copy, Debug, Default)]
 struct Followed {
-    number: u32,
+    /// Once the handshake is over.
+    number: Option<u32>,
+    opening: GrantOpening,
     /// The last packet that passed in the ACK direction.
     last: Packet,
     /// What the ends offered, the sender of the data first.
@@ -79,6 +80,8 @@ pub struct Credit {
     wscale: Wscale,
     /// By the slot of their data at this link.
     flows: HashMap<usize, Followed, BuildHasherDefault<SlotHasher>>,
+    /// Of them, those whose handshake is under way.
+    half_open: u32,
     /// The slot of each number.
     slots: Vec<usize>,
     /// ACKs to be sent, each with the hop number of the last of its flow.
@@ -94,6 +97,7 @@ impl Credit {
             core: Grant::new(params, rate.0, never_shrinks),
             wscale,
             flows: HashMap::default(),
+            half_open: 0,
             slots: Vec::new(),
             updates: Vec::new(),
             learnt: Time::ZERO,
@@ -105,19 +109,13 @@ impl Credit {
     pub fn on_data(&mut self, now: Time, packet: &Packet, slot: usize, queue_bytes: u64) {
         let (now_ns, queue) = (now.as_nanos(), bytes(queue_bytes));
         self.core.on_bytes(packet.size(), now_ns);
-        if !packet.has(flag::UDP) {
-            if packet.has(flag::SYN) {
-                self.on_syn(packet, slot, 0);
-            }
-            if let Some(flow) = self.flows.get(&slot) {
-                let seen = GrantPacket {
-                    mss: flow.mss(),
-                    ..grant_packet(now_ns, packet)
-                };
-                let number = flow.number;
-                self.core.on_data(number, &seen);
-                self.drop_closed(number, slot);
-            }
+        if packet.has(flag::SYN) {
+            self.on_syn(packet, slot, 0);
+        } else if !packet.has(flag::UDP)
+            && let Some((number, seen)) = self.followed(packet, slot, 0, now_ns)
+        {
+            self.core.on_data(number, &seen);
+            self.drop_closed(number, slot);
         }
         self.grant(queue, now_ns);
     }
@@ -128,23 +126,18 @@ impl Credit {
             return;
         }
         let (now_ns, queue) = (now.as_nanos(), bytes(queue_bytes));
+        let mut window = packet.window;
         if packet.has(flag::SYN) {
             self.wscale.on_syn(packet);
             self.on_syn(packet, slot, 1);
-        }
-        self.counters.acks += u64::from(packet.has(flag::ACK));
-        if let Some(flow) = self.flows.get_mut(&slot) {
-            flow.last = *packet;
-            let seen = GrantPacket {
-                scale: raw_scale(flow.scale()) as u8,
-                ..grant_packet(now_ns, packet)
-            };
-            let number = flow.number;
-            let window = self.core.on_ack(number, &seen, queue);
-            self.counters.acks_rewritten += u64::from(window != packet.window);
-            packet.window = window;
+            window = self.lower_syn(packet, slot, queue);
+        } else if let Some((number, seen)) = self.followed(packet, slot, 1, now_ns) {
+            window = self.core.on_ack(number, &seen, queue);
             self.drop_closed(number, slot);
         }
+        self.counters.acks += u64::from(packet.has(flag::ACK));
+        self.counters.acks_rewritten += u64::from(window != packet.window);
+        packet.window = window;
         self.grant(queue, now_ns);
     }
 
@@ -192,31 +185,92 @@ impl Credit {
 
     /// A SYN begins a connection, one with ACK answers it.
     fn on_syn(&mut self, packet: &Packet, slot: usize, direction: usize) {
-        let offer = SynOptions::unpack(packet.options);
         if !packet.has(flag::ACK) {
             self.close(slot);
-            let Some(number) = self.core.open(packet.seq.wrapping_add(1), offer.mss.into()) else {
-                return;
+            self.flows.insert(slot, Followed::default());
+            self.half_open += 1;
+        }
+        if let Some(flow) = self.flows.get_mut(&slot) {
+            flow.offers[direction] = Some(SynOptions::unpack(packet.options));
+        }
+    }
+
+    /// The window of a SYN-ACK to the sender of the data.
+    fn lower_syn(&mut self, packet: &Packet, slot: usize, queue: u32) -> u16 {
+        let half_open = self.half_open;
+        let Some(flow) = self.flows.get_mut(&slot) else {
+            return packet.window;
+        };
+        if !packet.has(flag::ACK) || flow.number.is_some() {
+            return packet.window;
+        }
+        let allowed = self.core.syn_window(flow.mss().into(), half_open, queue);
+        let window = packet
+            .window
+            .min(u16::try_from(allowed).unwrap_or(u16::MAX));
+        flow.last = *packet;
+        // A sender takes no window of a second SYN-ACK, if it has had the first.
+        flow.opening = GrantOpening {
+            seq: packet.ack,
+            window: packet.window,
+            is_shut: flow.opening.is_shut || (window == 0 && packet.window > 0),
+            by_sender: true,
+        };
+        window
+    }
+
+    /// The number of the flow of a packet, and what the core has to know of that; the packet may be the
+    /// first after the handshake.
+    fn followed(
+        &mut self,
+        packet: &Packet,
+        slot: usize,
+        direction: usize,
+        now_ns: u64,
+    ) -> Option<(u32, GrantPacket)> {
+        let flow = self.flows.get_mut(&slot)?;
+        if direction == 1 {
+            flow.last = *packet;
+        }
+        let seen = GrantPacket {
+            now_ns,
+            seq: packet.seq,
+            ack: packet.ack,
+            payload: packet.payload.into(),
+            ts_val: packet.ts_val,
+            ts_ecr: packet.ts_ecr,
+            window: packet.window,
+            mss: flow.mss(),
+            scale: flow.scale().unwrap_or(0),
+            flags: packet.flags as u8,
+            ..GrantPacket::default()
+        };
+        if flow.number.is_none() {
+            let opening = GrantOpening {
+                by_sender: direction == 0,
+                ..flow.opening
             };
+            if flow.scale().is_none() || (opening.by_sender && !flow.opening.by_sender) {
+                return None;
+            }
+            let number = self.core.begin(&seen, &opening)?;
+            flow.number = Some(number);
+            self.half_open -= 1;
             if number as usize >= self.slots.len() {
                 self.slots.resize(number as usize + 1, 0);
             }
             self.slots[number as usize] = slot;
-            let flow = Followed {
-                number,
-                last: Packet::default(),
-                offers: [None; 2],
-            };
-            self.flows.insert(slot, flow);
         }
-        if let Some(flow) = self.flows.get_mut(&slot) {
-            flow.offers[direction] = Some(offer);
-        }
+        Some((flow.number?, seen))
     }
 
     fn close(&mut self, slot: usize) {
-        if let Some(flow) = self.flows.remove(&slot) {
-            self.core.close(flow.number);
+        let Some(flow) = self.flows.remove(&slot) else {
+            return;
+        };
+        match flow.number {
+            Some(number) => self.core.close(number),
+            None => self.half_open -= 1,
         }
     }
 
@@ -250,20 +304,6 @@ impl Credit {
             flags: flag::ACK | flow.last.flags & flag::TIMESTAMPS,
             ..flow.last
         });
-    }
-}
-
-fn grant_packet(now_ns: u64, packet: &Packet) -> GrantPacket {
-    GrantPacket {
-        now_ns,
-        seq: packet.seq,
-        ack: packet.ack,
-        payload: packet.payload.into(),
-        ts_val: packet.ts_val,
-        ts_ecr: packet.ts_ecr,
-        window: packet.window,
-        flags: packet.flags as u8,
-        ..GrantPacket::default()
     }
 }
 

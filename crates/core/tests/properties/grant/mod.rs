@@ -8,7 +8,7 @@ mod turns;
 use super::common::Fields;
 use super::with;
 use penstock_core::flow::flag;
-use penstock_core::{Grant, GrantPacket, Params};
+use penstock_core::{Grant, GrantOpening, GrantPacket, Params};
 use proptest::prelude::*;
 
 const LEVELS: usize = 16;
@@ -114,9 +114,19 @@ impl View {
     }
 }
 
+/// A new flow whose data begins at 0.
+fn open(grant: &mut Grant, scale: u8, opening: &GrantOpening) -> u32 {
+    let packet = GrantPacket {
+        scale,
+        mss: MSS as u16,
+        ..GrantPacket::default()
+    };
+    grant.begin(&packet, opening).unwrap()
+}
+
 #[derive(Clone, Debug)]
 enum Event {
-    Open,
+    Begin(GrantOpening),
     Close(usize),
     Ack(usize, GrantPacket, u32),
     Data(usize, GrantPacket),
@@ -137,24 +147,34 @@ fn packets(most: u32) -> impl Strategy<Value = GrantPacket> {
         2 => Just(flag::ACK | flag::PSH),
         1 => any::<u8>()
     ];
-    let scale = prop_oneof![9 => Just(SCALE), 1 => Just(255u8)];
-    (seq, ack, payload, any::<u16>(), flags, scale).prop_map(
-        |(seq, ack, payload, window, flags, scale)| GrantPacket {
+    (seq, ack, payload, any::<u16>(), flags).prop_map(|(seq, ack, payload, window, flags)| {
+        GrantPacket {
             seq,
             ack,
             payload,
             window,
             flags,
-            scale,
+            scale: SCALE,
             ..GrantPacket::default()
-        },
-    )
+        }
+    })
+}
+
+fn openings() -> impl Strategy<Value = GrantOpening> {
+    (any::<u16>(), any::<bool>(), any::<bool>()).prop_map(|(window, is_shut, by_sender)| {
+        GrantOpening {
+            seq: 0,
+            window,
+            is_shut,
+            by_sender,
+        }
+    })
 }
 
 fn events(most: u32) -> impl Strategy<Value = Event> {
     let queue = prop_oneof![Just(0u32), 0u32..200_000, any::<u32>()];
     prop_oneof![
-        2 => Just(Event::Open),
+        2 => openings().prop_map(Event::Begin),
         1 => any::<usize>().prop_map(Event::Close),
         8 => (any::<usize>(), packets(most), queue.clone()).prop_map(|(f, p, q)| Event::Ack(f, p, q)),
         8 => (any::<usize>(), packets(most)).prop_map(|(f, p)| Event::Data(f, p)),
@@ -220,11 +240,13 @@ proptest! {
     ) {
         let params = with("grant", 128_000, &[]);
         let (mut grant, view) = (Grant::new(&params, RATE_BPS, false), View::new());
-        let flow = grant.open(0, MSS).unwrap();
+        let flow = open(&mut grant, 14, &GrantOpening::default());
         let mut seq = 0;
         for payload in payloads {
             let flags = flag::ACK;
-            grant.on_data(flow, &GrantPacket { seq, payload, flags, ..GrantPacket::default() });
+            let packet = GrantPacket { flags, ..GrantPacket::default() };
+            grant.on_ack(flow, &GrantPacket { ack: seq, window: u16::MAX, ..packet }, 0);
+            grant.on_data(flow, &GrantPacket { seq, payload, ..packet });
             seq += payload;
             prop_assert_eq!(view.flow(&grant, flow, "attained"), i64::from(seq.min(1 << 30)));
             for level in 0..LEVELS {
@@ -266,8 +288,8 @@ fn replay(
         };
         let at = |packet: GrantPacket| GrantPacket { now_ns, ..packet };
         match event {
-            Event::Open => {
-                let flow = grant.open(0, MSS).unwrap();
+            Event::Begin(opening) => {
+                let flow = open(&mut grant, SCALE, &opening);
                 if !flows.contains(&flow) {
                     flows.push(flow);
                     flows.sort_unstable();

@@ -2,25 +2,35 @@
 //! Flows whose senders open their connections, and begin with a request or with much.
 
 use super::overload::Overload;
-use super::{IDLE, MSS, SCALE, View, WAITING};
-use penstock_core::GrantPacket;
+use super::{IDLE, MSS, SCALE, View, WAITING, open};
 use penstock_core::flow::flag;
+use penstock_core::{GrantOpening, GrantPacket};
 
 const ALLOWANCE: u32 = 2 * MSS;
 
 /// A connection at a full queue, opened by the sender of the data, and the window that its SYN-ACK shows.
 fn connect(port: &mut Overload) -> (u32, u32) {
-    let (flow, window) = accept(port);
-    message(port, flow, 0, false);
-    (flow, window)
+    let window = accept(port);
+    (end_handshake(port, window), window)
 }
 
-/// Its SYN-ACK, before the handshake ends.
-fn accept(port: &mut Overload) -> (u32, u32) {
-    let flow = port.grant.open(0, MSS).unwrap();
+/// The window of a SYN-ACK.
+fn accept(port: &Overload) -> u32 {
+    port.grant.syn_window(MSS, 0, 1_000_000)
+}
+
+/// The sender, which has been shown this window, ends its handshake.
+fn end_handshake(port: &mut Overload, window: u32) -> u32 {
+    let opening = GrantOpening {
+        seq: 0,
+        window: 60_000,
+        is_shut: window == 0,
+        by_sender: true,
+    };
+    let flow = open(&mut port.grant, SCALE, &opening);
     port.next_seq.insert(flow, 0);
-    let window = acked(port, flow, 0, flag::ACK | flag::SYN);
-    (flow, window)
+    message(port, flow, 0, false);
+    flow
 }
 
 /// What the other end sends: the window field of such a packet.
@@ -120,10 +130,10 @@ fn answers_ask_for_nothing() {
 #[test]
 fn one_that_was_shown_no_window_asks() {
     let mut port = Overload::new(&[]);
-    let (flow, window) = accept(&mut port);
+    let window = accept(&port);
     assert_eq!(window, 0);
     learn(&mut port);
-    message(&mut port, flow, 0, false);
+    let flow = end_handshake(&mut port, window);
     assert_eq!(View::new().flow(&port.grant, flow, "state"), WAITING);
 }
 

@@ -4,7 +4,7 @@
 use super::super::with;
 use super::{MSS, RATE_BPS, SCALE, View};
 use penstock_core::flow::flag;
-use penstock_core::{Grant, GrantPacket, Params};
+use penstock_core::{Grant, GrantOpening, GrantPacket, Params};
 
 /// A port under more load of new messages than it can carry, and a sender for each flow.
 pub struct Overload {
@@ -34,16 +34,20 @@ impl Overload {
 
     /// A request passes, and is granted credit at once if that and `queue_bytes` fit the budget.
     pub fn ask_at(&mut self, queue_bytes: u32) -> u32 {
-        let flow = self.grant.open(0, MSS).unwrap();
-        self.next_seq.insert(flow, 0);
         let request = GrantPacket {
             now_ns: self.now_ns,
             payload: 100,
             window: 60_000,
             scale: SCALE,
+            mss: MSS as u16,
             flags: flag::ACK,
             ..GrantPacket::default()
         };
+        let flow = self
+            .grant
+            .begin(&request, &GrantOpening::default())
+            .unwrap();
+        self.next_seq.insert(flow, 0);
         self.grant.on_ack(flow, &request, queue_bytes);
         flow
     }

@@ -2,9 +2,9 @@
 //! What single packets may do: of receivers with little room, of late or odd senders, or forged ones.
 
 use super::overload::Overload;
-use super::{ACTIVE, IDLE, MSS, SCALE, View, WAITING};
+use super::{ACTIVE, IDLE, MSS, SCALE, View, WAITING, open};
 use penstock_core::flow::flag;
-use penstock_core::{Grant, GrantPacket};
+use penstock_core::{Grant, GrantOpening, GrantPacket};
 
 const QUEUED: u32 = 1_000_000;
 
@@ -70,7 +70,7 @@ fn a_waiting_flow_sends_nothing_whatever_the_scale() {
     for scale in 0..=14 {
         let mut port = Overload::new(&[]);
         port.ask_at(0); // another holds credit
-        let flow = port.grant.open(0, MSS).unwrap();
+        let flow = open(&mut port.grant, scale, &GrantOpening::default());
         let request = Ack {
             payload: 100,
             scale,
@@ -141,7 +141,7 @@ fn keepalives_get_no_grant() {
 #[test]
 fn credit_is_bounded_by_the_receiver() {
     let (view, mut port) = (View::new(), Overload::new(&[]));
-    let flow = port.grant.open(0, MSS).unwrap();
+    let flow = open(&mut port.grant, 0, &GrantOpening::default());
     let request = Ack {
         payload: 100,
         window: 2 * MSS as u16,
@@ -158,7 +158,7 @@ fn credit_is_bounded_by_the_receiver() {
 #[test]
 fn a_shut_receiver_gets_no_grant() {
     let mut port = Overload::new(&[]);
-    let flow = port.grant.open(0, MSS).unwrap();
+    let flow = open(&mut port.grant, SCALE, &GrantOpening::default());
     let request = Ack {
         payload: 100,
         window: 0,

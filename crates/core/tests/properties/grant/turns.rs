@@ -2,9 +2,9 @@
 //! Who is served when, and with how much.
 
 use super::overload::Overload;
-use super::{ACTIVE, MSS, RATE_BPS, SCALE, View};
-use penstock_core::GrantPacket;
+use super::{ACTIVE, MSS, RATE_BPS, SCALE, View, open};
 use penstock_core::flow::flag;
+use penstock_core::{GrantOpening, GrantPacket};
 
 /// Where a round trip holds more than the buffer, what is given in any time fits the buffer together with what
 /// the port carries in that time, and in the end the budget is given.
@@ -300,7 +300,7 @@ fn new_flows_are_served_where_pushing_ones_never_end() {
     let targets = [("target_bytes", 64_000), ("long_target_bytes", 64_000)];
     let mut port = Overload::new(&[targets, [("long_share_q16", 8192), ("learns", 0)]].concat());
     let push = |port: &mut Overload| {
-        let flow = port.grant.open(0, MSS).unwrap();
+        let flow = open(&mut port.grant, SCALE, &GrantOpening::default());
         port.next_seq.insert(flow, 0);
         let first = GrantPacket {
             now_ns: port.now_ns,
