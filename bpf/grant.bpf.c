@@ -77,8 +77,8 @@ static __noinline int flow_control(struct __sk_buff *skb, const struct packet *p
 		return 0;
 	s->is_refused = !!(flow->credit & GRANT_IS_REFUSED);
 	s->opening.seq = flow->entry.acked[FLOW_DATA];
-	s->opening.window = (u16)(flow->credit & (GRANT_IS_SHUT - 1));
-	s->opening.is_shut = !!(flow->credit & GRANT_IS_SHUT);
+	s->opening.window = (u16)(flow->credit >> GRANT_WINDOW_AT << 8);
+	s->opening.shown = (u16)flow->credit;
 	s->opening.by_sender = direction == FLOW_DATA;
 	handle = grant_admit();
 	if (!handle) {
@@ -166,26 +166,26 @@ static __always_inline int watch_data(struct __sk_buff *skb, _Bool is_behind)
  * the flow will not be followed, as then nothing but an ACK of its own opens its window.
  */
 static __noinline int lower_syn(struct __sk_buff *skb, const struct port_ctx *ctx,
-				const struct packet *packet, struct port_half *half)
+				const struct packet *packet, struct port_half *half, u64 now_ns)
 {
-	u32 segment_bytes = ctx->port->segments.bytes, bytes, must_open, was_shut;
+	u32 segment_bytes = ctx->port->segments.bytes, before = half->edge.seq, bytes, must_open;
+	_Bool is_lowered;
 
-	/* A sender takes no window of a second SYN-ACK, if it has had the first. */
-	was_shut = half->is_repeated ? half->edge.seq & GRANT_IS_SHUT : 0;
-	half->edge.seq = packet->window | was_shut;
 	if (!(packet_flags(packet) & TCP_FLAG_ACK) || is_authenticated(skb, packet))
 		return 0;
 	must_open = !is_symmetric(packet, ctx->config->flags) ||
 		    ctx->port->tracked >= ctx->config->flows_max ||
 		    !peer_read(skb, packet, FLOW_ACKS, 20);
-	bytes = syn_window(handshake_mss(&half->handshake, segment_bytes), ctx->port->half_open,
-			   must_open);
-	if (bytes >= packet->window)
-		return 0;
-	if (write_window(skb, packet, (u16)bytes))
-		return 0;
-	half->edge.seq |= bytes ? 0 : GRANT_IS_SHUT;
-	return 1;
+	bytes = syn_window(handshake_mss(&half->handshake, segment_bytes),
+			   ctx->port->half_open ? ctx->port->half_open - 1 : 0, must_open, now_ns);
+	is_lowered = bytes < packet->window && !write_window(skb, packet, (u16)bytes);
+	if (!is_lowered)
+		bytes = packet->window;
+	/* A sender takes no window of a second SYN-ACK, if it has had the first. */
+	if (half->is_repeated && before & GRANT_HAS_SYN_ACK)
+		bytes = min_u32(bytes, before & 0xffff);
+	half->edge.seq = GRANT_HAS_SYN_ACK | packet->window >> 8 << GRANT_WINDOW_AT | bytes;
+	return is_lowered;
 }
 
 /* A packet of the ACKs' direction. */
@@ -228,7 +228,7 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 	if (is_syn(&seen)) {
 		half_on(ctx.port, ctx.counted, packet, &seen, FLOW_ACKS);
 		half = half_find(packet);
-		if (half && !since_ns && lower_syn(skb, &ctx, packet, half)) {
+		if (half && !since_ns && lower_syn(skb, &ctx, packet, half, now_ns)) {
 			ctx.counted->acks_rewritten++;
 			ctx.counted->acks_first_rewritten++;
 		}

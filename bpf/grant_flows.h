@@ -66,11 +66,12 @@ static __always_inline _Bool grant_ctx_open(struct grant_ctx *ctx)
  */
 #define GRANT_IS_HANDLE (1u << 31)
 /*
- * Until it has one: the window that the SYN-ACK came with, and whether the sender of the data was
- * shown 0 instead.
+ * Until it has one: the window that the SYN-ACK showed, and in units of 256 bytes, above it, the
+ * one that it came with.
  */
-#define GRANT_IS_SHUT	 (1u << 16)
-#define GRANT_IS_REFUSED (1u << 17) /* there was no room for it */
+#define GRANT_WINDOW_AT	  16u
+#define GRANT_HAS_SYN_ACK (1u << 24)
+#define GRANT_IS_REFUSED  (1u << 25) /* there was no room for it */
 
 static __always_inline u32 seen_at(u64 now_ns)
 {
@@ -244,14 +245,14 @@ __noinline u32 grant_has_more(u64 now_ns)
 }
 
 /* Bytes that a SYN-ACK towards a sender may offer. */
-__noinline u32 syn_window(u32 mss, u32 half_open, u32 must_open)
+__noinline u32 syn_window(u32 mss, u32 half_open, u32 must_open, u64 now_ns)
 {
 	struct grant_ctx ctx;
 
 	if (!grant_ctx_open(&ctx))
 		return ~0u;
 	return grant_syn_window(&ctx.own->port, &ctx.config->params, mss, half_open, must_open & 1,
-				ctx.scratch->queue_bytes);
+				ctx.scratch->queue_bytes, now_ns);
 }
 
 /*

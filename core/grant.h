@@ -55,8 +55,8 @@
  * Bounds. Credit outstanding is at most the budget and a target, which is for idle links, for the
  * allowances of late flows, and for what messages leave of their last grants, or one grant if that
  * is more, plus two units of the window scale for each active flow; what idle flows are allowed,
- * and new ones of clients, comes on top of it. A flow that waits at place k of any level but the
- * first, as one of n in all of these, is served before about
+ * and what SYN-ACKs have offered, comes on top of it. A flow that waits at place k of any level but
+ *the first, as one of n in all of these, is served before about
  *
  *	8/7 * n * grant / long_share * k * (width of the level / grant + 1)
  *
@@ -138,37 +138,49 @@ CORE_INLINE u32 grant_begin(struct grant_port *port, const struct grant_params *
 	f->seq = opening->by_sender ? packet->ack : packet->seq;
 	f->edge = f->seen + grant_allowance(p, f);
 	f->most = f->seen;
-	if (opening->by_sender) {
-		f->flags = GRANT_HANDSHAKE | GRANT_OPENER;
-		f->window = (u16)(opening->window >> f->scale);
-		f->ts_val = packet->ts_ecr;
-		f->ts_ecr = packet->ts_val;
-		if (opening->is_shut)
-			f->edge = f->seen;
-		f->most = f->edge;
-	}
 	grant_forget_edge(f);
+	if (!opening->by_sender)
+		return index;
+	f->flags = GRANT_HANDSHAKE | GRANT_OPENER;
+	f->window = (u16)(opening->window >> f->scale);
+	f->ts_val = packet->ts_ecr;
+	f->ts_ecr = packet->ts_val;
+	f->most = f->seen + opening->shown;
+	if (!opening->shown)
+		f->edge = f->seen;
+	if (opening->shown > grant_allowance(p, f)) {
+		grant_start(port, flows, index, opening->shown, 0, packet->now_ns);
+		grant_put_credit(port, f);
+	}
 	return index;
 }
 
 /*
- * Bytes that the SYN-ACK towards a sender of data may offer, while so many connections are half
- * open. There is no flow yet, as SYNs are forged easily: an allowance, if all that are half open
- * may have theirs, if such senders begin with little, or if it `must_open`, as nothing but an ACK
- * of its receiver will open the window later.
+ * Bytes that the SYN-ACK towards a sender of data may offer, while so many other connections are
+ * half open: a grant, if all of them could have one, or an allowance, if that fits, or nothing.
+ * There is no flow yet, as SYNs are forged easily, so this is in no account. Senders that begin
+ * with little have an allowance, and so has one that `must_open`, as nothing but an ACK of its
+ * receiver will open the window later.
  */
 CORE_INLINE u32 grant_syn_window(const struct grant_port *port, const struct grant_params *p,
-				 u32 mss_bytes, u32 half_open, _Bool must_open, u32 queue_bytes)
+				 u32 mss_bytes, u32 half_open, _Bool must_open, u32 queue_bytes,
+				 u64 now_ns)
 {
-	u64 allowance = (u64)grant_allowance_segments(p) *
-			mss_in_range(mss_bytes ? mss_bytes : p->mss_bytes);
-	u64 used = (half_open + 1ull) * allowance + port->outstanding + queue_bytes;
+	u32 mss = mss_in_range(mss_bytes ? mss_bytes : p->mss_bytes);
+	const struct grant_flow new = {.mss = (u16)mss, .size = grant_grant_segments(p) * mss};
+	u32 grant = min_u32(grant_size(port, p, &new), 65535), allowance = grant_allowance(p, &new);
+	u64 used = (u64)port->outstanding + grant_queue_bytes(port, p, queue_bytes, now_ns);
+	u64 all = (half_open + 1ull) * grant;
 	_Bool is_full = !port->free && port->used >= GRANT_FLOWS;
 
-	if (!must_open && !is_full && !grant_openers_are_brief(port) &&
-	    (port->waiting || used > port->budget))
+	if (must_open || is_full || grant_openers_are_brief(port))
+		return allowance;
+	if (port->waiting)
 		return 0;
-	return (u32)allowance;
+	if (grant > allowance && used + all <= port->budget &&
+	    grant_is_paced(port, (u32)all, now_ns))
+		return grant;
+	return used + (half_open + 1ull) * allowance <= port->budget ? allowance : 0;
 }
 
 CORE_INLINE void grant_close(struct grant_port *port, struct grant_flow *flows, u32 index)

@@ -134,6 +134,32 @@ CORE_INLINE u32 grant_wait_bucket(u64 wait_ns)
 	return bits_taken((u32)min_u64(wait_ns >> GRANT_WAIT_BITS, ~0u));
 }
 
+/* A flow that is in no list gets credit, after so long a wait. */
+CORE_INLINE void grant_start(struct grant_port *port, struct grant_flow *flows, u32 index, u32 size,
+			     u64 waited_ns, u64 now_ns)
+{
+	struct grant_flow *f = grant_flow_at(flows, index);
+
+	port->waits[grant_wait_bucket(waited_ns)]++;
+	f->state = GRANT_ACTIVE;
+	f->flags = (u8)((f->flags & GRANT_LASTING) | GRANT_SILENT);
+	f->since_ns = now_ns;
+	/* A new message has nothing on the way of the grant before. */
+	if (f->attained)
+		grant_note_edge(f);
+	else
+		grant_forget_edge(f);
+	f->edge = f->seen + size;
+	grant_push(port, flows, index, 0);
+	/* Before, there was nothing to wait for. */
+	if (!port->active)
+		port->busy_ns = max_u64(port->busy_ns, now_ns);
+	port->active++;
+	port->grant_ns = now_ns;
+	port->grants++;
+	grant_give(port, size, now_ns);
+}
+
 /* Gives credit to a waiting flow; its window is to be written then. */
 CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_params *p,
 				struct grant_flow *flows, struct grant_choice choice, u64 now_ns)
@@ -150,24 +176,7 @@ CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_para
 		}
 		port->owed_q16 -= (s64)size << 16;
 	}
-	port->waits[grant_wait_bucket(elapsed_ns(f->since_ns, now_ns))]++;
-	f->state = GRANT_ACTIVE;
-	f->flags = (u8)((f->flags & GRANT_LASTING) | GRANT_SILENT);
-	f->since_ns = now_ns;
-	/* A new message has nothing on the way of the grant before. */
-	if (f->attained)
-		grant_note_edge(f);
-	else
-		grant_forget_edge(f);
-	f->edge = f->seen + size;
-	grant_push(port, flows, choice.flow, 0);
-	/* Before, there was nothing to wait for. */
-	if (!port->active)
-		port->busy_ns = max_u64(port->busy_ns, now_ns);
-	port->active++;
-	port->grant_ns = now_ns;
-	port->grants++;
-	grant_give(port, size, now_ns);
+	grant_start(port, flows, choice.flow, size, elapsed_ns(f->since_ns, now_ns), now_ns);
 }
 
 /* What a flow may be granted next doubles with each grant that it uses up. */

@@ -210,10 +210,10 @@ struct grant_packet {
 
 /* How a flow's connection began. */
 struct grant_opening {
-	u32 seq;      /* of the first byte of data; with the next two, if `by_sender` */
-	u16 window;   /* of the SYN-ACK, as the receiver offered it: bytes (RFC 7323 §2.2) */
-	u8 is_shut;   /* 1: the sender was shown 0 instead */
-	u8 by_sender; /* 1: the sender of the data opened it, and ends its handshake */
+	u32 seq;       /* of the first byte of data; with the next two, if `by_sender` */
+	u16 window;    /* of the SYN-ACK, as the receiver offered it: bytes (RFC 7323 §2.2) */
+	u16 shown;     /* likewise, as the sender was shown it: see grant_syn_window */
+	u32 by_sender; /* 1: the sender of the data opened it, and ends its handshake */
 };
 
 /* An ACK to send to a flow's sender, without payload; none if `flow` is 0. */

@@ -41,10 +41,10 @@ AT(grant_packet, window, 28)
 AT(grant_packet, mss, 30)
 AT(grant_packet, scale, 32)
 AT(grant_packet, flags, 33)
-BYTES(grant_opening, 8)
+BYTES(grant_opening, 12)
 AT(grant_opening, window, 4)
-AT(grant_opening, is_shut, 6)
-AT(grant_opening, by_sender, 7)
+AT(grant_opening, shown, 6)
+AT(grant_opening, by_sender, 8)
 BYTES(grant_action, 24)
 AT(grant_action, seq, 4)
 AT(grant_action, ack, 8)
@@ -273,8 +273,8 @@ EXPORT(u32, grant_begin,
        (port, p, flows, packet, opening))
 EXPORT(u32, grant_syn_window,
        (const struct grant_port *port, const struct grant_params *p, u32 mss, u32 half_open,
-	_Bool must_open, u32 queue),
-       (port, p, mss, half_open, must_open, queue))
+	_Bool must_open, u32 queue, u64 now_ns),
+       (port, p, mss, half_open, must_open, queue, now_ns))
 EXPORT_VOID(grant_close, (struct grant_port * port, struct grant_flow *flows, u32 index),
 	    (port, flows, index))
 EXPORT(_Bool, grant_is_open, (const struct grant_flow *flows, u32 index), (flows, index))

@@ -43,10 +43,10 @@ pub struct GrantOpening {
     pub seq: u32,
     /// Window of the SYN-ACK, as the receiver offered it, bytes.
     pub window: u16,
-    /// The sender was shown 0 instead.
-    pub is_shut: bool,
-    /// The sender of the data opened it, and ends its handshake.
-    pub by_sender: bool,
+    /// Likewise, as the sender was shown it ([`Grant::syn_window`]).
+    pub shown: u16,
+    /// 1: the sender of the data opened it, and ends its handshake.
+    pub by_sender: u32,
 }
 
 /// `struct grant_action`: an ACK without payload to send to a flow's sender.
@@ -97,6 +97,7 @@ unsafe extern "C" {
         half_open: u32,
         must_open: bool,
         queue: u32,
+        now_ns: u64,
     ) -> u32;
     fn core_grant_close(port: *mut c_void, flows: *mut c_void, flow: u32);
     fn core_grant_is_open(flows: *const c_void, flow: u32) -> bool;
@@ -201,11 +202,11 @@ impl Grant {
         (flow != 0).then_some(flow)
     }
 
-    /// Bytes that the SYN-ACK towards a sender of data may offer, while so many connections are half open.
-    pub fn syn_window(&self, mss_bytes: u32, half_open: u32, queue_bytes: u32) -> u32 {
+    /// Bytes that the SYN-ACK towards a sender of data may offer, while so many other connections are half open.
+    pub fn syn_window(&self, mss: u32, half_open: u32, queue_bytes: u32, now_ns: u64) -> u32 {
         let (port, p) = (self.port.at(0), self.params.at(0));
         // SAFETY: see the head of this block.
-        unsafe { core_grant_syn_window(port, p, mss_bytes, half_open, false, queue_bytes) }
+        unsafe { core_grant_syn_window(port, p, mss, half_open, false, queue_bytes, now_ns) }
     }
 
     /// Forgets a flow.

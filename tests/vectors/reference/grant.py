@@ -130,12 +130,14 @@ class Story:
         sender = Sender(0, seq, scale, mss, seq, 0, seq)
         if opens:
             args = {"mss": mss, "half_open": random.choice([0, 0, 3, 40])}
-            row = self.event("syn", 0, args | {"queue": random.choice([0, 0, 30_000])})
+            args |= {"queue": random.choice([0, 0, 30_000]), "now_ns": self.now}
+            row = self.event("syn", 0, args)
             yield row
-            sender.edge = (seq + row["result"]) % WORD
-            opening = {"seq": seq, "window": random.choice([65535, 3000])}
+            offered = random.choice([65535, 65535, 3000])
+            shown = min(row["result"], offered)
+            sender.edge = (seq + shown) % WORD
             packet |= {"seq": seq, "ack": 1000}
-            packet["opening"] = opening | {"is_shut": int(row["result"] == 0)}
+            packet["opening"] = {"seq": seq, "window": offered, "shown": shown}
         row = self.event("begin", 0, packet)
         sender.number = row["result"]
         self.senders.append(sender)

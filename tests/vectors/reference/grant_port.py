@@ -116,23 +116,34 @@ class Port:
         seq = opening["seq"] if opening else x["ack"]
         flow = Flow(mss, self.p["grant_segments"] * mss, min(x["scale"], 14), seq, seq, seq, seq)
         flow.seq = x["ack"] if opening else x["seq"]
-        if not (opening and opening["is_shut"]):
-            flow.edge = (seq + self.p["allowance_segments"] * mss) % WORD
+        flow.edge = (seq + self.p["allowance_segments"] * mss) % WORD
+        flow.forget_edge()
+        self.flows[number] = flow
         if opening:
-            flow.most = flow.edge
             flow.marks = {HANDSHAKE, OPENER}
             flow.window = opening["window"] // flow.unit
             flow.stamps = (x["ts_ecr"], x["ts_val"])
-        flow.forget_edge()
-        self.flows[number] = flow
+            flow.most = (seq + opening["shown"]) % WORD
+            flow.edge = flow.edge if opening["shown"] else seq
+            if opening["shown"] > self.p["allowance_segments"] * mss:
+                self.start(number, opening["shown"], x["now_ns"])
         return number
 
-    def syn_window(self, mss: int, half_open: int, queue: int) -> int:
-        """What the SYN-ACK to a sender may offer: all that are half open fit, or it is nothing."""
-        allowance = self.p["allowance_segments"] * (mss or self.p["mss_bytes"])
-        used = (half_open + 1) * allowance + self.outstanding + queue
-        fits = not any(self.waiting) and used <= self.budget
-        return allowance if fits or self.openers_are_brief else 0
+    def syn_window(self, mss: int, half_open: int, queue: int, now_ns: int) -> int:
+        """What the SYN-ACK to a sender may offer: as much as all that are half open could have."""
+        mss = mss or self.p["mss_bytes"]
+        new = Flow(mss, self.p["grant_segments"] * mss, 0, 0, 0, 0, 0)
+        allowance, grant = self.p["allowance_segments"] * mss, min(self.size(new), 65535)
+        if self.openers_are_brief:
+            return allowance
+        if any(self.waiting):
+            return 0
+        used = self.outstanding + self.queue(queue, now_ns)
+        all_bytes = (half_open + 1) * grant
+        fits = used + all_bytes <= self.budget and self.is_paced(all_bytes, now_ns)
+        if grant > allowance and fits:
+            return grant
+        return allowance if used + (half_open + 1) * allowance <= self.budget else 0
 
     def close(self, number: int) -> None:
         if number in self.flows:
@@ -266,6 +277,10 @@ class Port:
             if flow.level not in (0, self.turn):
                 self.turn, self.turn_ns = flow.level, now
             self.owed_q16 -= size << 16
+        self.start(number, size, now)
+
+    def start(self, number: int, size: int, now: int) -> None:
+        flow = self.flows[number]
         flow.state, flow.since, flow.resends = ACTIVE, now, 0
         flow.marks = flow.marks & LASTING | {SILENT}
         flow.note_edge() if flow.attained else flow.forget_edge()

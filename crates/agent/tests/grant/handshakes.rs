@@ -99,7 +99,10 @@ fn a_flow_without_an_entry_is_followed_at_once() {
     let lab = PortLab::quiet();
     let all = Programs::attach(&lab, "port");
     let story = || {
-        all.open(1024);
+        // With others half open, the SYN-ACK of the last has no more than an allowance.
+        let windows = [1022, 1023, 1024].map(|port| all.open(port));
+        assert!(windows[0] > 6 * 1460, "{windows:?}");
+        assert_eq!(windows[2], 2 * 1460);
         all.send(1024, 0, 0);
         let allowed = all.acknowledge(1024);
         assert!(allowed <= 2 * 1460 / 128 + 1, "{allowed}");
@@ -128,7 +131,7 @@ fn what_was_lost_is_not_acknowledged() {
     lab.near().run(story).unwrap();
 }
 
-/// A SYN-ACK shows 0 where credit is out, and the allowance all the same once the port knows that connections begin with
+/// A SYN-ACK shows 0 where credit is out, and an allowance all the same once the port knows that connections begin with
 /// short messages. Who was shown 0 asks for credit whatever has been learned since, also if a second SYN-ACK showed more.
 #[test]
 fn handshakes_show_what_is_known_of_first_messages() {

@@ -30,8 +30,8 @@ fn opening(row: &Value) -> GrantOpening {
     GrantOpening {
         seq: Args(row).get("seq"),
         window: Args(row).get("window"),
-        is_shut: Args(row).flag("is_shut"),
-        by_sender: true,
+        shown: Args(row).get("shown"),
+        by_sender: 1,
     }
 }
 
@@ -59,7 +59,8 @@ fn follows_vectors() {
         match event {
             "syn" => {
                 let (mss, queue) = (a.get("mss"), a.get("queue"));
-                result = json!(grant.syn_window(mss, a.get("half_open"), queue));
+                let half_open = a.get("half_open");
+                result = json!(grant.syn_window(mss, half_open, queue, a.get("now_ns")));
             }
             "begin" => {
                 let flow = grant.begin(&packet(&a), &opening(&a.0["opening"]));

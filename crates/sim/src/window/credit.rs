@@ -130,7 +130,7 @@ impl Credit {
         if packet.has(flag::SYN) {
             self.wscale.on_syn(packet);
             self.on_syn(packet, slot, 1);
-            window = self.lower_syn(packet, slot, queue);
+            window = self.lower_syn(now_ns, packet, slot, queue);
         } else if let Some((number, seen)) = self.followed(packet, slot, 1, now_ns) {
             window = self.core.on_ack(number, &seen, queue);
             self.drop_closed(number, slot);
@@ -196,25 +196,29 @@ impl Credit {
     }
 
     /// The window of a SYN-ACK to the sender of the data.
-    fn lower_syn(&mut self, packet: &Packet, slot: usize, queue: u32) -> u16 {
-        let half_open = self.half_open;
+    fn lower_syn(&mut self, now_ns: u64, packet: &Packet, slot: usize, queue: u32) -> u16 {
+        let others = self.half_open.saturating_sub(1);
         let Some(flow) = self.flows.get_mut(&slot) else {
             return packet.window;
         };
         if !packet.has(flag::ACK) || flow.number.is_some() {
             return packet.window;
         }
-        let allowed = self.core.syn_window(flow.mss().into(), half_open, queue);
-        let window = packet
-            .window
-            .min(u16::try_from(allowed).unwrap_or(u16::MAX));
+        let bytes = self
+            .core
+            .syn_window(flow.mss().into(), others, queue, now_ns);
+        let window = packet.window.min(u16::try_from(bytes).unwrap_or(u16::MAX));
         flow.last = *packet;
         // A sender takes no window of a second SYN-ACK, if it has had the first.
+        let shown = match flow.opening.by_sender {
+            0 => window,
+            _ => window.min(flow.opening.shown),
+        };
         flow.opening = GrantOpening {
             seq: packet.ack,
             window: packet.window,
-            is_shut: flow.opening.is_shut || (window == 0 && packet.window > 0),
-            by_sender: true,
+            shown,
+            by_sender: 1,
         };
         window
     }
@@ -246,11 +250,11 @@ impl Credit {
             ..GrantPacket::default()
         };
         if flow.number.is_none() {
-            let opening = GrantOpening {
-                by_sender: direction == 0,
-                ..flow.opening
+            let opening = match direction {
+                0 => flow.opening,
+                _ => GrantOpening::default(),
             };
-            if flow.scale().is_none() || (opening.by_sender && !flow.opening.by_sender) {
+            if flow.scale().is_none() || (direction == 0 && opening.by_sender == 0) {
                 return None;
             }
             let number = self.core.begin(&seen, &opening)?;

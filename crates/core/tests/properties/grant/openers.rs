@@ -2,7 +2,7 @@
 //! Flows whose senders open their connections, and begin with a request or with much.
 
 use super::overload::Overload;
-use super::{IDLE, MSS, SCALE, View, WAITING, open};
+use super::{ACTIVE, IDLE, MSS, SCALE, View, WAITING, open};
 use penstock_core::flow::flag;
 use penstock_core::{GrantOpening, GrantPacket};
 
@@ -16,7 +16,7 @@ fn connect(port: &mut Overload) -> (u32, u32) {
 
 /// The window of a SYN-ACK.
 fn accept(port: &Overload) -> u32 {
-    port.grant.syn_window(MSS, 0, 1_000_000)
+    port.grant.syn_window(MSS, 0, 1_000_000, port.now_ns)
 }
 
 /// The sender, which has been shown this window, ends its handshake.
@@ -24,8 +24,8 @@ fn end_handshake(port: &mut Overload, window: u32) -> u32 {
     let opening = GrantOpening {
         seq: 0,
         window: 60_000,
-        is_shut: window == 0,
-        by_sender: true,
+        shown: window as u16,
+        by_sender: 1,
     };
     let flow = open(&mut port.grant, SCALE, &opening);
     port.next_seq.insert(flow, 0);
@@ -102,6 +102,26 @@ fn requests_of_new_connections_do_not_wait() {
     let (flow, window) = connect(&mut port);
     assert_eq!(window, ALLOWANCE);
     assert_eq!(view.flow(&port.grant, flow, "state"), IDLE);
+}
+
+/// At a free port the SYN-ACK itself grants, if all whose handshake is under way could have as much; what it has granted
+/// counts when the handshake ends.
+#[test]
+fn a_free_port_grants_with_the_syn_ack() {
+    let mut port = Overload::new(&[]);
+    let offered = |others: u32| port.grant.syn_window(MSS, others, 0, 0);
+    let grant = offered(0);
+    assert!(grant > 5 * MSS, "{grant}");
+    assert_eq!(
+        [offered(1), offered(7), offered(1000)],
+        [grant, ALLOWANCE, 0]
+    );
+    let flow = end_handshake(&mut port, grant);
+    let view = View::new();
+    assert_eq!(view.flow(&port.grant, flow, "state"), ACTIVE);
+    assert_eq!(view.port(&port.grant, "outstanding"), i64::from(grant));
+    message(&mut port, flow, grant, false);
+    assert_eq!(view.flow(&port.grant, flow, "state"), WAITING);
 }
 
 /// The answer to a request is no request: the one who asked keeps what an idle flow may send.
