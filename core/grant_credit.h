@@ -134,7 +134,7 @@ CORE_INLINE u32 grant_wait_bucket(u64 wait_ns)
 	return bits_taken((u32)min_u64(wait_ns >> GRANT_WAIT_BITS, ~0u));
 }
 
-/* A flow that is in no list gets credit, after so long a wait. */
+/* A flow that is in no list gets credit, after this wait. */
 CORE_INLINE void grant_start(struct grant_port *port, struct grant_flow *flows, u32 index, u32 size,
 			     u64 waited_ns, u64 now_ns)
 {

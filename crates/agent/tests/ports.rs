@@ -31,6 +31,32 @@ fn is_gone(map: u32) -> bool {
     MapHandle::from_map_id(map).is_err()
 }
 
+/// While the kernel counts it, a program's status has what it costs a packet.
+#[test]
+fn the_cost_of_a_program_is_what_the_kernel_counted() {
+    let lab = PortLab::new();
+    lab.ok(&FAIRQ);
+    let stream = Stream::start(&lab);
+    stream.goes_on();
+    // SAFETY: a number of the kernel's; what it returns is a descriptor of ours, or an error below 0.
+    let counts = unsafe {
+        let counts =
+            libbpf_rs::libbpf_sys::bpf_enable_stats(libbpf_rs::libbpf_sys::BPF_STATS_RUN_TIME);
+        assert!(counts >= 0);
+        OwnedFd::from_raw_fd(counts)
+    };
+    stream.goes_on();
+    drop(counts);
+    for side in ["egress", "ingress"] {
+        let cost = &lab.status()["hooks"][side]["programs"][0]["cost"];
+        let [runs, ns] = ["runs", "nanoseconds"].map(|name| cost[name].as_u64().unwrap());
+        assert!(ns / runs > 1, "{ns} ns of {runs} runs");
+    }
+    let lines = lab.ok(&["status", PORT]);
+    assert!(lines.contains(" ns a packet)"), "{lines}");
+    stream.stop();
+}
+
 #[test]
 fn detaching_leaves_nothing_behind() {
     let lab = PortLab::new();

@@ -177,14 +177,11 @@ pub fn programs(folder: &Path, index: u32, side: Side) -> HookPrograms {
     let mut programs = tcx::query(index, side).unwrap_or_default();
     let ours = pinned(&program_pin(folder, side)).filter(|id| query(index, side) == Some(*id));
     let filters = filter::all(index, hook(side)).unwrap_or_default();
-    programs.extend(filters.into_iter().filter_map(|filter| {
-        let id = filter.program?;
-        Some(HookProgram {
-            id,
-            name: program_name(id).unwrap_or(filter.name),
-            link: 0,
-        })
-    }));
+    programs.extend(
+        filters
+            .into_iter()
+            .filter_map(|filter| Some(HookProgram::new(filter.program?, 0, &filter.name))),
+    );
     HookPrograms { ours, programs }
 }
 

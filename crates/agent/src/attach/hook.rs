@@ -9,6 +9,7 @@ use anyhow::Result;
 use serde::Serialize;
 
 use super::{clsact, tcx};
+use crate::host::bpf::{name_of, program_by_id, program_info};
 use crate::host::interface;
 use crate::port::pins::link_pin;
 use crate::port::{PinsArg, Side};
@@ -140,6 +141,38 @@ pub struct HookProgram {
     pub name: String,
     /// The kernel's number of its link; 0 if there is none.
     pub link: u32,
+    /// How long its runs took, while the kernel counted that (`kernel.bpf_stats_enabled`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<Cost>,
+}
+
+/// What a program's runs took in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Cost {
+    /// How often it ran.
+    pub runs: u64,
+    /// Their time in nanoseconds, including what the packets that it sent took.
+    pub nanoseconds: u64,
+}
+
+impl HookProgram {
+    /// The program with this number, on a link; `name` is used if it cannot be opened.
+    pub(super) fn new(id: u32, link: u32, name: &str) -> HookProgram {
+        let program = program_by_id(id);
+        let info = program.as_ref().and_then(program_info);
+        HookProgram {
+            id,
+            name: program
+                .as_ref()
+                .and_then(name_of)
+                .unwrap_or(name.to_owned()),
+            link,
+            cost: info.filter(|info| info.run_cnt > 0).map(|info| Cost {
+                runs: info.run_cnt,
+                nanoseconds: info.run_time_ns,
+            }),
+        }
+    }
 }
 
 /// The programs on one side of a port.

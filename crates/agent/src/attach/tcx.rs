@@ -11,7 +11,7 @@ use libbpf_rs::query::LinkTypeInfo;
 use libbpf_rs::{Link, Program, libbpf_sys as sys};
 
 use super::hook::{HookProgram, HookPrograms};
-use crate::host::bpf::{c_path, pin_program, program_name};
+use crate::host::bpf::{c_path, pin_program};
 use crate::host::requirements;
 use crate::port::Side;
 use crate::port::pins::{link_pin, program_pin};
@@ -31,11 +31,16 @@ pub fn is_available() -> bool {
 /// Requires tcx, on which other tools' programs keep their order.
 ///
 /// # Errors
-/// Which hook is used instead.
+/// Which hook is used instead, or that the kernel does not answer without privileges.
 pub fn require() -> Result<&'static str> {
-    match is_available() {
-        true => Ok("links on the tcx hooks"),
-        false => bail!(
+    let Err(error) = query(1, Side::Ingress) else {
+        return Ok("links on the tcx hooks");
+    };
+    match error.downcast_ref::<std::io::Error>() {
+        Some(refused) if refused.kind() == std::io::ErrorKind::PermissionDenied => {
+            bail!("not known without privileges; do: sudo penstockd check")
+        }
+        _ => bail!(
             "no tcx (needs Linux {}.{}); filters of clsact are used",
             requirements::TCX_SINCE.0,
             requirements::TCX_SINCE.1
@@ -270,10 +275,6 @@ pub fn query(index: u32, side: Side) -> Result<Vec<HookProgram>> {
     let count = unsafe { options.__bindgen_anon_1.count } as usize;
     let pairs = programs.iter().zip(links).take(count);
     Ok(pairs
-        .map(|(&id, link)| HookProgram {
-            id,
-            name: program_name(id).unwrap_or_default(),
-            link,
-        })
+        .map(|(&id, link)| HookProgram::new(id, link, ""))
         .collect())
 }

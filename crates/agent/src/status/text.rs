@@ -173,7 +173,10 @@ fn programs(side: &HookPrograms) -> String {
             "" => "program",
             name => name,
         };
-        format!("{name} ({whose}, {})", program.id)
+        let cost = program.cost.map_or(String::new(), |cost| {
+            format!(", {} ns a packet", cost.nanoseconds / cost.runs)
+        });
+        format!("{name} ({whose}, {}{cost})", program.id)
     });
     match names.collect::<Vec<_>>() {
         none if none.is_empty() && side.ours.is_some() => {
