@@ -2,6 +2,8 @@
 """What a scenario becomes in the laboratory, without touching the machine."""
 
 import json
+import platform
+import re
 import tomllib
 from itertools import pairwise
 
@@ -80,6 +82,17 @@ def test_the_bottleneck_is_shaped_in_ip_bytes_and_the_access_is_not():
     assert [port.name for port in planned.protected] == ["left->right", "right->left"]
 
 
+def test_a_measured_port_that_is_not_shaped_has_a_queue_that_counts():
+    measured = {"measure.ports": ["left->right", "left->sender1", "sender2->left"]}
+    planned = plan.of(layout(**measured))
+    fifo = "root handle 1: stab overhead -14 linklayer ethernet pfifo limit"
+    assert f"qdisc replace dev sender1 {fifo} 83\n" in planned.script("left")
+    assert f"qdisc replace dev left {fifo} 1000\n" in planned.script("sender2")
+    assert "tc -batch" not in planned.script("sender1")
+    in_bytes = layout(**measured, **{"fabric.access.buffer": "64 kB"})
+    assert "ethernet bfifo limit 64000\n" in plan.of(in_bytes).script("left")
+
+
 def test_a_buffer_in_packets_is_a_fifo_of_packets():
     planned = plan.of(layout(**{"fabric.bottleneck.buffer": "83 packets"}))
     assert "qdisc add dev right parent 1: handle 10: pfifo limit 83" in planned.script("left")
@@ -152,6 +165,10 @@ def test_a_leaf_and_spine_is_shaped_at_every_port():
         (lambda: tree(hosts_per_leaf=40), "needs its own cable"),
         (lambda: layout(**{"fabric.senders": 20_000}), "too many"),
         (
+            lambda: tree(leaves=130, hosts_per_leaf=1, scheme_at=["spine1"]),
+            "130 hosts and 131 switches are too many",
+        ),
+        (
             lambda: layout(**{"fabric.senders": 100, **NEAR}),
             r"traffic\.long: may join hosts under one switch",
         ),
@@ -208,7 +225,14 @@ def test_marks_next_to_windows_are_the_agents_too():
         assert command[:4] == ["attach", "right", "--scheme", "fairq"]
         assert ("--set", f"mark={mark}") in pairwise(command)
         assert held.discipline(port, table["queue"]) == []
-    (line,) = schemes.Scheme("k", queue="threshold").discipline(port, {"mark_at": 0.25})
+    kernels = schemes.Scheme("k", queue="threshold")
+    (line,) = kernels.discipline(port, {"mark_at": 0.25})
+    assert kernels.marks({"mark_at": 0.25})
+    assert [schemes.Scheme("r", queue="red").marks({"ecn": ecn}) for ecn in (False, True)] == [
+        False,
+        True,
+    ]
+    assert not schemes.Scheme("drop-tail").marks({"kind": "drop-tail"})
     assert " min 32000 " in line
 
 
@@ -240,15 +264,32 @@ def test_a_scheme_that_is_not_in_the_lab_is_refused(name, reason):
 
 
 def test_every_tcp_parameter_that_the_kernel_has_is_set():
-    tcp = host.of({"profile": "linux", "min_rto": "10 ms", "initial_window": 2, "ecn": True})
+    keys = {"profile": "linux", "min_rto": "10 ms", "initial_window": 2, "ecn": True}
+    tcp = host.of(keys, with_tools=True)
     assert tcp.route == "congctl cubic rto_min 10ms initcwnd 2"
     assert tcp.sysctls == {"net.ipv4.tcp_ecn": 1}
     assert tcp.not_set == ()
-    assert "rto_min 1ms" in host.of({"profile": "linux", "min_rto": "200 us"}).route
+    short = host.of({"profile": "linux", "min_rto": "200 us"}, with_tools=True)
+    assert "rto_min 1ms" in short.route
     assert host.of({}).congestion == "cubic"
-    other = host.of({"profile": "newreno-ns2", "mss": 1000})
+    other = host.of({"profile": "newreno-ns2", "mss": 1000, "max_window": 8})
     assert other.congestion == "newreno"
-    assert other.not_set == ("mss", "profile")
+    assert other.not_set == ("mss", "max_window", "profile")
+
+
+@pytest.mark.parametrize(
+    ("has_option", "route"), [(True, "initcwnd 2"), (False, "rto_min 10ms initcwnd 2")]
+)
+def test_routes_leave_alone_what_sockets_set(has_option, route, monkeypatch):
+    monkeypatch.setattr(host, "_has_rto_option", lambda: has_option)
+    keys = {"congestion": "newreno", "min_rto": "10 ms", "initial_window": 2}
+    assert host.of(keys).route == route
+    assert host.of(keys).not_set == ()
+
+
+def test_the_rto_option_is_looked_for_in_this_kernel():
+    release = tuple(int(part) for part in re.findall(r"\d+", platform.release())[:2])
+    assert host._has_rto_option() == (release >= (6, 16))
 
 
 @pytest.mark.parametrize(

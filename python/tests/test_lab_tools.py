@@ -6,6 +6,7 @@ import io
 import json
 import math
 import tomllib
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
@@ -20,6 +21,7 @@ from penstock.execution.lab import (
     generator,
     host,
     plan,
+    programs,
     substrate,
     system,
     tools,
@@ -38,24 +40,24 @@ Fri Nov 20 14:25:55 2026\t1795184755\t0\t231\t231\t5
 def test_a_request_of_ab_is_a_flow(tmp_path):
     (tmp_path / "ab.tsv").write_text(AB)
     pair = ("sender1", "receiver2")
-    first, second = tools.read_ab(tmp_path / "ab.tsv", "web", 3, pair, 11500)
-    assert (first.start_s, first.end_s) == (0.0, 0.008)
-    assert (second.start_s, second.end_s) == (1.0, 1.231)
+    first, second = tools.read_ab(tmp_path / "ab.tsv", "web", 3, pair, 11500, 3.0)
+    assert (first.start_s, first.end_s) == (3.0, 3.008)
+    assert (second.start_s, second.end_s) == (4.0, 4.231)
     assert (first.source, first.destination, first.bytes) == ("sender1", "receiver2", 11500)
     assert first.delivered_bytes == 11500
     # Where it has completed none it writes no file.
-    assert tools.read_ab(tmp_path / "none.tsv", "web", 3, pair, 11500) == []
+    assert tools.read_ab(tmp_path / "none.tsv", "web", 3, pair, 11500, 3.0) == []
 
 
 def test_a_request_of_wrk_is_a_flow(tmp_path):
     (tmp_path / "wrk.tsv").write_text("7.500000\t7.512345\n7.512400\t7.520000\n")
     pair = ("sender1", "receiver2")
-    first, second = tools.read_wrk(tmp_path / "wrk.tsv", "web", 3, pair, 11500)
-    assert (first.start_s, first.end_s) == (0.0, pytest.approx(0.012345))
-    assert (second.start_s, second.end_s) == (pytest.approx(0.0124), pytest.approx(0.02))
+    first, second = tools.read_wrk(tmp_path / "wrk.tsv", "web", 3, pair, 11500, 3.0)
+    assert (first.start_s, first.end_s) == (3.0, pytest.approx(3.012345))
+    assert (second.start_s, second.end_s) == (pytest.approx(3.0124), pytest.approx(3.02))
     assert (first.source, first.flow, first.bytes) == ("sender1", 3, 11500)
     (tmp_path / "none.tsv").write_text("")
-    assert tools.read_wrk(tmp_path / "none.tsv", "web", 3, pair, 11500) == []
+    assert tools.read_wrk(tmp_path / "none.tsv", "web", 3, pair, 11500, 3.0) == []
 
 
 def test_each_flow_has_a_wrk_of_its_own(tmp_path):
@@ -156,6 +158,41 @@ def test_transfers_are_summed_as_the_simulator_sums_them():
     assert rows[0]["timeouts"] == ""  # not known, which is not none
 
 
+@pytest.mark.parametrize("sent", [{"end": {"sum_sent": {"retransmits": 2}}}, None])
+def test_a_transfer_that_did_not_end_in_time_is_cut(sent, tmp_path):
+    client, server = tmp_path / "bulk.json", tmp_path / "bulk.log"
+    cut = Transfer("bulk", 0, "a", "b", 0.5, None, 4.0, 9_000, 0)
+    error = {"error": "interrupt - the client has terminated"}
+    client.write_text(json.dumps(sent | error) if sent else "")
+    server.write_text(json.dumps({"end": {"sum_received": {"bytes": 7_000}}}))
+    (flow,) = tools.read_sized(list, client, server, cut)
+    assert (flow.end_s, flow.stopped_s, flow.bytes, flow.delivered_bytes) == (None, 4, 9_000, 7_000)
+    assert flow.retransmits == (2 if sent else 0)
+    client.write_text(json.dumps(IPERF))
+    assert tools.read_sized(lambda: ["whole"], client, server, cut) == ["whole"]
+
+
+def test_a_bulk_with_a_size_is_stopped_with_the_scenario(tmp_path):
+    def stops(**table):
+        return [program.stop_s for program in tools.programs_of(traffic(tmp_path, **table))]
+
+    assert stops(size="1 MB") == [None, 5.0]
+    assert stops(size="1 MB", stop="2 s") == [None, 2.0]
+    assert stops() == [None, None]
+
+
+def test_a_client_that_is_interrupted_has_not_failed(tmp_path):
+    def start(program):
+        inside = programs.running(program.command, "sleep", program.log)
+        return stack.enter_context(inside)
+
+    def client(stop_s):
+        return tools.Program("a", ("sleep", "0.4"), tmp_path / f"{stop_s}", 0.0, stop_s)
+
+    with ExitStack() as stack:
+        tools._run([client(0.1), client(None)], start, 0.5, lambda _: None)
+
+
 def test_flows_take_their_hosts_in_turn():
     ends = {"from": ["a", "b"], "to": ["c", "d", "e"]}
     assert tools.pairs_of({"kind": "bulk"}, ends) == [("a", "c"), ("b", "d"), ("a", "e")]
@@ -251,12 +288,13 @@ def test_idle_time_is_a_share():
     assert system.cpu_shares(system.cpu_times()).idle >= 0.0
 
 
-def described(warnings=(), tcp=None, own=None, *, idle=1.0, stolen=0.0, on="lab"):
+def described(warnings=(), tcp=None, own=None, measure=None, *, idle=1.0, stolen=0.0, on="lab"):
     """What a run reports of itself where penstock-traffic has issued `warnings`."""
     performance = {"wall_s": 5.0, "cpu_idle": idle, "cpu_stolen": stolen}
-    summary = {"performance": performance, "warnings": list(warnings)}
-    traffic = "[traffic.web]\n" + (tomli_w.dumps({"tcp": own}) if own else "")
-    task = Task(traffic.replace("[tcp]", "[traffic.web.tcp]"), "here.toml", "fairq", 2, on)
+    summary = {"tcp": "cubic,newreno", "performance": performance, "warnings": list(warnings)}
+    document = {"measure": measure or {}, "traffic": {"web": {"tcp": own} if own else {}}}
+    document |= {"tcp": tcp} if tcp else {}
+    task = Task(tomli_w.dumps(document), "here.toml", "fairq", 2, on)
     given = host.of({"profile": "linux", **(tcp or {})})
     return substrate.described(task, summary, {"ports": []}, plan.Plan({}, [], [], 0.0), given)
 
@@ -276,6 +314,19 @@ def test_keys_that_sockets_or_routes_set_are_not_missing():
     assert described([], keys, on="lab-tools")["not_emulated"] == ["tcp.mss"]
     prr = ["tcp.prr: this kernel has no socket option for it; ignored"]
     assert described(prr, {"prr": False})["not_emulated"] == ["tcp.prr"]
+
+
+def test_values_that_the_laboratory_lacks_are_not_emulated():
+    jumbo = ["tcp.mss above 1460 bytes"]
+    assert described(tcp={"mss": 8960})["not_emulated"] == jumbo
+    assert described(own={"mss": 8960})["not_emulated"] == jumbo
+    assert described(tcp={"mss": 1460}, measure={"queue_every": "1 ms"})["not_emulated"] == []
+    often = ["measure.queue_every below 1 ms"]
+    assert described(measure={"queue_every": "500 us"})["not_emulated"] == often
+
+
+def test_every_congestion_control_that_was_played_is_listed():
+    assert described()["tcp"] == ["cubic", "newreno"]
 
 
 def test_a_warning_names_its_run():

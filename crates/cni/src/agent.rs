@@ -205,13 +205,29 @@ pub fn is_attached(config: &Config, record: &Record) -> bool {
     port.is_some_and(|port| port.is_whole())
 }
 
+/// Attaches the port of a record if it is not attached, and its interface still has its name.
+///
+/// # Errors
+/// penstockd is missing or refuses.
+pub fn restore(config: &Config, record: &Record) -> Result<()> {
+    let is_none = record.attach.is_empty() || is_of_another(record)?;
+    if is_none || is_attached(config, record) {
+        return Ok(());
+    }
+    attach(config, record)
+}
+
 /// Detaches the port of a record, if it is attached.
 ///
 /// # Errors
 /// penstockd is there, and refuses.
 pub fn detach(config: &Config, record: &Record) -> Result<()> {
     let agent = Agent { config, record };
-    if record.attach.is_empty() || is_of_another(record)? || agent.port().is_none() {
+    if record.attach.is_empty() || is_of_another(record)? {
+        return Ok(());
+    }
+    if agent.port().is_none() {
+        agent.remove_folders();
         return Ok(());
     }
     let detached = agent.inside(|| run(&mut agent.command("detach")))?;

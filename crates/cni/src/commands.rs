@@ -23,7 +23,8 @@ fn previous(config: &Config) -> Result<Map<String, Value>> {
 /// ADD: limits an interface; its result is the previous one.
 ///
 /// # Errors
-/// The configuration or a limit is refused. A missing agent is no error: the token bucket limits alone.
+/// The configuration or a limit is refused. A missing agent is no error with `side = "port"`, where the
+/// token bucket limits alone; with `side = "limit"` it is one, as there is nothing else that limits.
 pub fn add(version: &str, config: &Config) -> Result<Value> {
     let (ingress, egress) = (config.ingress()?, config.egress()?);
     let mut result = config.prev_result.clone().unwrap_or_default();
@@ -31,6 +32,12 @@ pub fn add(version: &str, config: &Config) -> Result<Value> {
         let (attachment, netns) = (attachment()?, variable("CNI_NETNS")?);
         result = previous(config)?;
         let host = shape::host_end(Path::new(&netns), &attachment.interface)?;
+        let at_port = ingress.filter(|_| config.side == Side::Port);
+        for (direction, limit) in [("ingress", at_port), ("egress", egress)] {
+            limit.map_or(Ok(()), |limit| {
+                shape::require_burst(&host, direction, &limit)
+            })?;
+        }
         let mut record = Record {
             host_interface: host.name.clone(),
             host_index: Some(host.index),
@@ -50,13 +57,14 @@ pub fn add(version: &str, config: &Config) -> Result<Value> {
             shape::limit_ingress(&host, &name, limit)?;
             list(&mut result, &name);
         }
-        if let Some(limit) = ingress.filter(|_| config.side == Side::Port) {
-            shape::limit_egress(&host, &limit)?;
+        if let Some(limit) = &at_port {
+            shape::limit_egress(&host, limit)?;
         }
         if ingress.is_some() {
             let attached = agent::attach(config, &record);
             match attached {
-                // The token bucket is there: the pod starts, as with the standard plugin.
+                // The token bucket is there: the pod starts, as with the standard plugin. With `side =
+                // "limit"` the pod would have no limit, so that ADD fails.
                 Err(error) if config.side == Side::Port => log(&error),
                 attached => attached?,
             }
@@ -131,7 +139,11 @@ pub fn check(config: &Config) -> Result<()> {
         }
         let is_same = record.attach == agent::options(config.side, limit);
         if !is_same || !agent::is_attached(config, &record) {
-            return missing(format!("Grant is not attached to {}", host.name));
+            let port = match config.side {
+                Side::Port => &host.name,
+                Side::Limit => &attachment.interface,
+            };
+            return missing(format!("Grant is not attached to {port}"));
         }
     }
     Ok(())
@@ -181,18 +193,13 @@ pub fn gc(config: &Config) -> Result<()> {
 /// Attaches the ports of all pods again, as after an upgrade that could not keep them.
 ///
 /// # Errors
-/// The first that failed; the others are tried.
+/// The first that failed, a record that cannot be read included; the others are tried.
 pub fn restore(config: &Config) -> Result<()> {
     let records = Records::of(config);
-    let mut outcome = Ok(());
-    for attachment in records.all() {
-        let restored = match records.read(&attachment)? {
-            Some(record) if !record.attach.is_empty() && !agent::is_attached(config, &record) => {
-                agent::attach(config, &record)
-            }
-            _ => Ok(()),
-        };
-        outcome = outcome.and(restored);
-    }
-    outcome
+    let restore = |attachment| match records.read(&attachment)? {
+        Some(record) => agent::restore(config, &record),
+        None => Ok(()),
+    };
+    let restored: Vec<_> = records.all().into_iter().map(restore).collect();
+    restored.into_iter().collect()
 }

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use penstock_linux::agent_folders::LOCKS;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use crate::error::{Code, Error, Result};
@@ -86,8 +86,12 @@ pub struct Config {
     /// The agent's folder of locks. Records of pods are in `cni/` below it.
     #[serde(default = "locks")]
     pub locks: PathBuf,
-    /// GC: the pods that are left.
-    #[serde(default, rename = "cni.dev/valid-attachments")]
+    /// GC: the pods that are left; `null` is an empty list, as Go writes it.
+    #[serde(
+        default,
+        rename = "cni.dev/valid-attachments",
+        deserialize_with = "list"
+    )]
     pub valid_attachments: Option<Vec<Attachment>>,
 }
 
@@ -106,6 +110,14 @@ pub struct Attachment {
     /// The interface in it.
     #[serde(rename = "ifname")]
     pub interface: String,
+}
+
+/// A key that is there, if only as `null`.
+fn list<'de, D: Deserializer<'de>>(
+    from: D,
+) -> std::result::Result<Option<Vec<Attachment>>, D::Error> {
+    let given = Option::deserialize(from)?;
+    Ok(Some(given.unwrap_or_default()))
 }
 
 fn penstockd() -> PathBuf {

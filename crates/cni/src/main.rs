@@ -42,9 +42,13 @@ fn main() -> ExitCode {
             return ExitCode::SUCCESS;
         }
         Some("restore") => return answer(run(Some("restore"))),
-        Some(_) => {
+        Some("--help" | "-h" | "help") => {
             println!("{HELP}");
             return ExitCode::SUCCESS;
+        }
+        Some(other) => {
+            eprintln!("penstock-cni: {other:?} is no command\n\n{HELP}");
+            return ExitCode::from(2);
         }
         None if std::env::var_os("CNI_COMMAND").is_none() => {
             eprintln!("{HELP}");

@@ -16,6 +16,9 @@ use crate::error::{Code, Error, Result};
 /// behind penstockd's, which read the ACKs.
 const PRIORITY: u16 = 0xc000;
 
+/// Bytes of a frame's header.
+const ETHERNET: u32 = 14;
+
 /// The host's end of the veth whose other end is `interface` in a pod.
 ///
 /// # Errors
@@ -35,6 +38,23 @@ pub fn host_end(netns: &Path, interface: &str) -> Result<Link> {
         );
         Error::new(Code::Config, msg).with("only pods behind a veth can be limited")
     })
+}
+
+/// Refuses a burst of less than one packet: a token bucket would drop every full packet.
+///
+/// # Errors
+/// It is less.
+pub fn require_burst(interface: &Link, direction: &str, limit: &Limit) -> Result<()> {
+    let least = interface.mtu.saturating_add(ETHERNET);
+    if limit.burst_bytes >= least {
+        return Ok(());
+    }
+    let (burst, name) = (limit.burst_bytes, &interface.name);
+    let msg = format!("{direction}Burst: {burst} bytes are less than a packet of {name}");
+    let least_bits = u64::from(least) * 8;
+    Err(Error::new(Code::Config, msg).with(format!(
+        "it must be at least the MTU and {ETHERNET} bytes: {least_bits} bits"
+    )))
 }
 
 /// The token bucket of a limit. As in the standard plugin, the burst has room apart from the queue.

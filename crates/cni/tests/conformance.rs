@@ -140,6 +140,18 @@ impl Pod {
         self.call_with(command, &config.to_string(), &[])
     }
 
+    /// Runs `penstock-cni restore`; whether it succeeded.
+    fn restore(&self, config: &Value) -> bool {
+        let mut input = Command::new(env!("CARGO_BIN_EXE_penstock-cni"));
+        input
+            .arg("restore")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null());
+        let mut child = self.host.run(|| input.spawn()).unwrap().unwrap();
+        write!(child.stdin.take().unwrap(), "{config}").unwrap();
+        child.wait().unwrap().success()
+    }
+
     fn root(&self, interface: &str) -> qdisc::Qdisc {
         let root = || qdisc::root(link::get(interface)?.index);
         self.host.run(root).unwrap().unwrap()
@@ -331,7 +343,7 @@ fn gc_removes_what_the_runtime_no_longer_lists() {
             .0
     );
     assert_eq!((pod.devices().len(), pod.records()), (1, 1));
-    config["cni.dev/valid-attachments"] = json!([]);
+    config["cni.dev/valid-attachments"] = json!(null);
     for _ in 0..2 {
         assert_eq!(pod.call("GC", &config), (true, Value::Null));
         assert_eq!((pod.devices().len(), pod.records()), (0, 0));
@@ -354,15 +366,59 @@ fn a_missing_agent_stops_no_pod() {
     assert!(pod.host.run(filtered).unwrap().unwrap());
     // Back again: it has the ports of all pods.
     pod.stand_in(STAND_IN);
-    let mut input = Command::new(env!("CARGO_BIN_EXE_penstock-cni"));
-    input.arg("restore").stdin(Stdio::piped());
-    let mut child = pod.host.run(|| input.spawn()).unwrap().unwrap();
-    write!(child.stdin.take().unwrap(), "{config}").unwrap();
-    assert!(child.wait().unwrap().success());
+    assert!(pod.restore(&config));
     assert!(pod.call("CHECK", &config).0);
     std::fs::remove_file(pod.penstockd()).unwrap();
     assert!(pod.call("DEL", &config).0);
     assert_eq!((pod.devices().len(), pod.records()), (0, 0));
+}
+
+#[test]
+fn restore_goes_on_after_a_record_that_cannot_be_read() {
+    let pod = Pod::new();
+    let config = pod.config();
+    assert!(pod.call("ADD", &config).0);
+    let records = pod.folder.path().join("run/cni/pods");
+    std::fs::write(records.join("broken:eth0"), "{").unwrap();
+    // Of a pod that is gone, whose interface had the same name.
+    let text = std::fs::read_to_string(records.join("c0ffee:eth0")).unwrap();
+    let mut gone: Value = serde_json::from_str(&text).unwrap();
+    gone["host_index"] = json!(99_999);
+    gone["attach"] = json!(["--scheme", "of-another"]);
+    std::fs::write(records.join("b0a:eth0"), gone.to_string()).unwrap();
+    let port = pod.folder.path().join("port-veth7");
+    std::fs::remove_file(&port).unwrap();
+    assert!(!pod.restore(&config), "it reports the broken record");
+    let attached = std::fs::read_to_string(&port).unwrap();
+    assert!(attached.contains("--scheme grant"), "{attached}");
+}
+
+#[test]
+fn a_burst_of_less_than_a_packet_is_refused() {
+    let pod = Pod::new();
+    let mut config = pod.config();
+    for key in ["ingressBurst", "egressBurst"] {
+        config["runtimeConfig"] = pod.config()["runtimeConfig"].clone();
+        config["runtimeConfig"]["bandwidth"][key] = json!(1513 * 8);
+        let answer = pod.call("ADD", &config);
+        assert!(refused(&answer, 7));
+        assert!(answer.1["msg"].as_str().unwrap().starts_with(key));
+        assert_eq!((pod.records(), pod.devices().len()), (0, 0));
+        config["runtimeConfig"]["bandwidth"][key] = json!(1514 * 8);
+        assert!(pod.call("ADD", &config).0);
+        assert!(pod.call("DEL", &config).0);
+    }
+}
+
+#[test]
+fn an_unknown_verb_is_an_error() {
+    let run = |verb: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_penstock-cni"));
+        let output = command.arg(verb).stdin(Stdio::null()).output().unwrap();
+        (output.status.code(), output.stdout.is_empty())
+    };
+    assert_eq!(run("restroe"), (Some(2), true));
+    assert_eq!(run("--help"), (Some(0), false));
 }
 
 #[test]
@@ -381,10 +437,29 @@ status) test -e pid &&
 esac
 "#;
     pod.stand_in(stays);
+    let left = || {
+        let folders = std::fs::read_dir(pod.folder.path().join("run/pods"));
+        folders.unwrap().count()
+    };
     for command in ["ADD", "CHECK", "DEL"] {
         let (done, answer) = pod.call(command, &config);
         assert!(done, "{command}: {answer}");
     }
+    assert_eq!(left(), 0);
+    // The port has gone before.
+    assert!(pod.call("ADD", &config).0);
+    let pid = pod.folder.path().join("pid");
+    let ended = Command::new("kill")
+        .arg(std::fs::read_to_string(&pid).unwrap().trim())
+        .status();
+    assert!(ended.unwrap().success());
+    std::fs::remove_file(&pid).unwrap();
+    let checked = pod.call("CHECK", &config);
+    assert!(refused(&checked, 100));
+    assert_eq!(checked.1["msg"], "Grant is not attached to eth0");
+    assert_eq!(left(), 1);
+    assert!(pod.call("DEL", &config).0);
+    assert_eq!(left(), 0);
     let inside = format!("net:[{}]", pod.inside.inode());
     let calls = pod.calls();
     assert!(calls.contains("status") && calls.contains("detach"));

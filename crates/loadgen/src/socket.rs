@@ -11,12 +11,6 @@ use penstock_linux::socket::{TcpInfo, set_number, tcp_info};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, sockopt};
 
-/// linux/in.h, Linux 6.3; the libc crate lacks it.
-const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
-
-/// Ports that a connection may be opened from: all but the well-known.
-const CLIENT_PORTS: libc::c_int = 1024 | 65535 << 16;
-
 /// Connections that may wait to be accepted; the kernel takes net.core.somaxconn if that is less.
 const BACKLOG: i32 = 65535;
 
@@ -78,8 +72,6 @@ impl Socket {
     /// need to be unused.
     pub fn bind_address(&self, address: IpAddr) -> io::Result<()> {
         self.set(libc::IPPROTO_IP, libc::IP_BIND_ADDRESS_NO_PORT, 1)?;
-        // Before Linux 6.3 the namespace's range applies.
-        let _ = self.set(libc::IPPROTO_IP, IP_LOCAL_PORT_RANGE, CLIENT_PORTS);
         self.bind(&SocketAddr::new(address, 0))
     }
 

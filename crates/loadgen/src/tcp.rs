@@ -39,6 +39,8 @@ impl Options {
             numbers.push(("mss", tcp, libc::TCP_MAXSEG, mss.into()));
         }
         if let Some(buffer) = spec.receive_buffer {
+            // Approximate: the kernel adapts the window to the overhead of the packets that arrive, up
+            // to 30 % above this. It sets TCP_WINDOW_CLAMP itself then, so that one would not hold.
             let bytes = buffer.0.try_into().unwrap_or(libc::c_int::MAX);
             let name = libc::SO_RCVBUFFORCE;
             numbers.push(("receive_buffer", libc::SOL_SOCKET, name, bytes));

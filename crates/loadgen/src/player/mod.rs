@@ -294,12 +294,14 @@ impl Player {
                 self.generate(due, index)?
             }
             Action::Job(row) => {
-                let due = self.jobs.start(self.now(), row);
-                self.follow(due)?;
+                let now = self.now();
+                let begins = self.jobs.start_late(due, now, row);
+                self.follow((due, now), begins)?;
             }
             Action::Gate(ticket) => {
-                let due = self.jobs.finish(self.now(), ticket);
-                self.follow(due)?;
+                let now = self.now();
+                let begins = self.jobs.finish(now, ticket);
+                self.follow((due, now), begins)?;
             }
             Action::Begin(client) => {
                 self.lateness.note(due, self.now());

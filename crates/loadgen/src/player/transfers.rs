@@ -182,7 +182,8 @@ impl Player {
     fn refused(&mut self, error: &io::Error) -> Result<(), Failure> {
         if error.raw_os_error() == Some(libc::EADDRNOTAVAIL) {
             let what = "all ports between two hosts are in use or in TIME-WAIT; use more hosts, or set \
-                        net.ipv4.tcp_tw_reuse=1 in their namespaces";
+                        net.ipv4.ip_local_port_range='1024 65535' and net.ipv4.tcp_tw_reuse=1 in their \
+                        namespaces";
             return Err(Failure::Because(what.to_owned()));
         }
         self.note_broken(error);
@@ -260,8 +261,12 @@ impl Player {
         }
     }
 
-    /// Does what is due in jobs.
-    pub(super) fn follow(&mut self, due: Vec<Due>) -> Result<(), Failure> {
+    /// Begins and schedules what is due in jobs. `scheduled`: when it was due, and when it is done.
+    pub(super) fn follow(
+        &mut self,
+        (scheduled, now): (Time, Time),
+        due: Vec<Due>,
+    ) -> Result<(), Failure> {
         for due in due {
             match due {
                 Due::At(time, action) => self.at(time, action),
@@ -286,6 +291,7 @@ impl Player {
                     client.remaining = if is_shared { 2 } else { 1 };
                     client.awaited += 1;
                     self.awaited += 1;
+                    self.lateness.note(scheduled, now);
                     self.begin(index)?;
                 }
             }

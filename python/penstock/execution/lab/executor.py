@@ -42,6 +42,12 @@ class Setup:
         """The resolved scenario."""
         return parsed(self.task.scenario)
 
+    @property
+    def queue(self) -> dict[str, Any]:
+        """The table of the scheme's queue policy."""
+        table: dict[str, Any] = self.document["scheme"][self.scheme.name]["queue"]
+        return table
+
     @classmethod
     def of(cls, task: Task) -> "Setup":
         """What a task takes; nothing is built yet.
@@ -52,7 +58,9 @@ class Setup:
         document = parsed(task.scenario)
         table = document["scheme"][task.scheme]
         described = layout(task.scenario, task.origin)
-        tcp = host.of({**document.get("tcp", {}), **table.get("tcp", {})})
+        with_tools = task.on in TOOLS.values()
+        keys = {**document.get("tcp", {}), **table.get("tcp", {})}
+        tcp = host.of(keys, with_tools=with_tools)
         with_ovs = task.on == OVS
         scheme = schemes.of(task.scheme, table, described["rtt_s"], with_ovs=with_ovs)
         planned = plan.of(described, tcp.route, tcp.sysctls, with_ovs=with_ovs)
@@ -113,9 +121,13 @@ def _run(setup: Setup, listen: Callable[[float], object]) -> Row:
             counted_at_ports, counted_by_controller = counters()
             unread = ovs.unread(setup.plan, tag)
     summary = played.summary
-    for port, values in counted_at_ports.items():
-        if port in summary["ports"]:
-            summary["ports"][port] |= values
+    for name, values in counted_at_ports.items():
+        if name in summary["ports"]:
+            summary["ports"][name] |= values
+    if setup.scheme.marks(setup.queue):
+        for port in setup.plan.protected:
+            if port.name in summary["ports"]:
+                summary["ports"][port.name]["ecn_marks"] = None  # those of the kernel are not read
     if counted_by_controller:
         summary["controller"] = counted_by_controller
     if unread:
@@ -123,7 +135,7 @@ def _run(setup: Setup, listen: Callable[[float], object]) -> Row:
         summary.setdefault("warnings", []).append(warning)
     wall = time.monotonic() - begun
     performance = {"wall_s": wall, "cpu_idle": shares.idle, "cpu_stolen": shares.stolen}
-    summary |= {"tcp": setup.tcp.congestion, "performance": performance}
+    summary["performance"] = performance
     summary["substrate"] = substrate.described(
         setup.task, summary, setup.layout, setup.plan, setup.tcp
     )
@@ -160,7 +172,7 @@ def _play(setup: Setup, tag: str, listen: Callable[[float], object]) -> generato
 def _set_queues(setup: Setup, tag: str) -> None:
     """Puts the scheme's queue discipline, if the kernel's, on the protected ports."""
     for port in setup.plan.protected:
-        lines = setup.scheme.discipline(port, setup.document["scheme"][setup.scheme.name]["queue"])
+        lines = setup.scheme.discipline(port, setup.queue)
         if not lines:
             return
         batch = system.inside(setup.plan.name(port.node, tag), "tc", "-batch", "-")

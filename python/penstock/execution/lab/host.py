@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A scenario's `[tcp]` as routes and sysctls of a Linux host."""
 
+import contextlib
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,11 @@ from penstock.errors import RunError
 
 _KERNEL = {"newreno": "reno", "cubic": "cubic", "dctcp": "dctcp", "bbr": "bbr"}
 _BY_PROFILE = {"linux": "cubic", "linux-3.18": "cubic", "newreno-ns2": "newreno"}
-_ROUTE = {"initial_window": "initcwnd {}", "max_window": "cwnd lock {}"}
+_ROUTE = {"initial_window": "initcwnd {}"}
 _SYSCTL = {"ecn": "tcp_ecn", "sack": "tcp_sack", "timestamps": "tcp_timestamps"}
 _AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
 _RMEM_MAX = Path("/proc/sys/net/core/rmem_max")
+_TCP_RTO_MIN_US = 45  # linux/tcp.h, from Linux 6.16 on
 
 
 @dataclass(frozen=True)
@@ -43,13 +46,25 @@ def is_available(congestion: str) -> bool:
     return _KERNEL[congestion] in _AVAILABLE.read_text(encoding="ascii").split()
 
 
-def of(table: dict[str, Any]) -> Tcp:
-    """The TCP of a resolved scenario's `[tcp]`, with the scheme's own keys merged in."""
+def _has_rto_option() -> bool:
+    """Whether the kernel has the socket option by which penstock-traffic sets `min_rto`."""
+    with socket.socket() as probe, contextlib.suppress(OSError):
+        probe.setsockopt(socket.IPPROTO_TCP, _TCP_RTO_MIN_US, 200_000)
+        return True
+    return False
+
+
+def of(table: dict[str, Any], *, with_tools: bool = False) -> Tcp:
+    """The TCP of a resolved scenario's `[tcp]`, with the scheme's own keys merged in.
+
+    penstock-traffic sets the congestion control and `min_rto` of each of its sockets, which routes
+    would override. The papers' tools (`with_tools`) set neither.
+    """
     profile = table.get("profile", "linux")
     congestion = table.get("congestion", _BY_PROFILE[profile])
     # By the route, as a namespace may not choose one by sysctl.
-    route = [f"congctl {_KERNEL[congestion]}"]
-    if "min_rto" in table:
+    route = [f"congctl {_KERNEL[congestion]}"] if with_tools else []
+    if "min_rto" in table and (with_tools or not _has_rto_option()):
         # 0 would be no wait at all: routes take whole milliseconds.
         wait_ms = max(1, round(1e3 * units.to_seconds(table["min_rto"])))
         route.append(f"rto_min {wait_ms}ms")

@@ -31,6 +31,8 @@ FASTEST_BPS = 1_000_000_000
 _MOST_SHARED = 250  # hosts of a namespace: its subnet is a /24
 _MOST_SWITCHES = 150
 _ETHERNET = 14  # bytes of a frame that a scenario's sizes, of IP packets, do not count
+_MOST_NAMESPACES = 255  # their numbers are a byte of addresses
+_MOST_LIMIT = (1 << 32) - 1  # bytes of a FIFO, as the kernel counts them
 _LEAST_BURST = 4000  # bytes: two packets, as a switch port has no credit to speak of
 _BURST_S = 100e-6  # of credit at high rates, as timers wake up so late
 
@@ -90,21 +92,28 @@ class Port:
         return self.rate_bps < FASTEST_BPS or self.is_protected
 
     def queue(self) -> list[str]:
-        """Its queue, as lines for `tc -batch`: rate and buffer count IP packets, not frames."""
-        if not self.is_shaped:
-            return []
-        burst = max(_LEAST_BURST, int(self.rate_bps / 8 * _BURST_S))
-        lines = [
+        """Its queue, as lines for `tc -batch`: rate and buffer count IP packets, not frames.
+
+        A measured port that is not shaped has a FIFO, for the counters: a veth has none.
+        """
+        root = (
             f"qdisc replace dev {self.interface} root handle 1: stab overhead -{_ETHERNET} "
-            f"linklayer ethernet tbf rate {self.rate_bps}bit burst {burst} "
-            f"limit {self.buffer_bytes}"
-        ]
+            "linklayer ethernet"
+        )
+        if not self.is_shaped:
+            return [f"{root} {self._fifo}"] if self.is_measured else []
+        burst = max(_LEAST_BURST, int(self.rate_bps / 8 * _BURST_S))
+        lines = [f"{root} tbf rate {self.rate_bps}bit burst {burst} limit {self.buffer_bytes}"]
         if self.buffer_packets is not None:
-            lines.append(
-                f"qdisc add dev {self.interface} parent 1: handle 10: "
-                f"pfifo limit {self.buffer_packets}"
-            )
+            lines.append(f"qdisc add dev {self.interface} parent 1: handle 10: {self._fifo}")
         return lines
+
+    @property
+    def _fifo(self) -> str:
+        """A FIFO of the port's buffer."""
+        if self.buffer_packets is not None:
+            return f"pfifo limit {self.buffer_packets}"
+        return f"bfifo limit {min(self.buffer_bytes, _MOST_LIMIT)}"
 
 
 @dataclass
@@ -193,10 +202,10 @@ class Plan:
         sysctls = " ".join(f"{key}={value}" for key, value in {**_SYSCTLS, **self.sysctls}.items())
         # Open vSwitch sends packets as they are, so their checksums have to be complete.
         offloads = f"gso off tso off gro off{' tx off' if self.bridges else ''}"
-        ports = self._shaped(here)
-        queues = [line for port in ports for line in port.queue()]
+        queues = [line for port in self.ports if port.node == here.node for line in port.queue()]
         if here.is_ovs:
-            queues += [line for port in ports for line in joint.redirections(port.interface)]
+            shaped = self._shaped(here)
+            queues += [line for port in shaped for line in joint.redirections(port.interface)]
             links = self._ports(here)
         else:
             links = self._bridge(here) if here.is_switch else self._host(here)
@@ -287,6 +296,8 @@ def of(
     _check(layout)
     attached = {p["from"]: p["to"] for p in layout["ports"] if p["from"] not in switches}
     spaces = _namespaces(layout, attached, with_ovs=with_ovs)
+    if len(spaces) > _MOST_NAMESPACES:
+        raise _too_many(layout)
     _check_ends(layout["ends"], spaces)
     lead = {host: space.node for space in spaces.values() for host in space.hosts}
     lead |= {switch: switch for switch in switches}
@@ -360,12 +371,16 @@ def _check_paths(layout: dict[str, Any], cables: int) -> None:
         raise ScenarioError(message)
 
 
+def _too_many(layout: dict[str, Any]) -> ScenarioError:
+    hosts, switches = len(layout["hosts"]), len(layout["switches"])
+    return ScenarioError(f"fabric: {hosts} hosts and {switches} switches are too many; take fewer")
+
+
 def _check(layout: dict[str, Any]) -> None:
     """Refuses what cannot be held."""
     hosts, switches = set(layout["hosts"]), len(layout["switches"])
     if switches > _MOST_SWITCHES or len(hosts) > _MOST_SHARED * HOST_NAMESPACES:
-        message = f"fabric: {len(hosts)} hosts and {switches} switches are too many; take fewer"
-        raise ScenarioError(message)
+        raise _too_many(layout)
     for port in layout["ports"]:
         name = f"{port['from']}->{port['to']}"
         if port["loses"]:

@@ -19,6 +19,7 @@ class Process:
     def __init__(self, process: subprocess.Popen[bytes], name: str, log: Path) -> None:
         """Of a started process."""
         self._process, self._name, self._log = process, name, log
+        self._is_interrupted = False
 
     def has_ended(self) -> bool:
         """Whether it has ended."""
@@ -31,8 +32,8 @@ class Process:
             raise self._failure(event)
 
     def check_success(self) -> None:
-        """Raises RunError if it has ended with a failure."""
-        if self._process.returncode:
+        """Raises RunError if it has ended with a failure, unless it was interrupted."""
+        if self._process.returncode and not self._is_interrupted:
             raise self._failure()
 
     def wait_for(self, text: str) -> None:
@@ -57,6 +58,12 @@ class Process:
             time.sleep(0.01)
         message = f"lab: {self._name}: not ready after 10 s ({lack})"
         raise RunError(message)
+
+    def interrupt(self) -> None:
+        """Asks it once to end and to report what it has reached."""
+        if not self._is_interrupted and not self.has_ended():
+            self._is_interrupted = True
+            self._process.send_signal(signal.SIGINT)
 
     def end(self) -> None:
         """Asks it to end, and kills it if it does not."""

@@ -58,6 +58,10 @@ class Scheme:
         replaced = f"qdisc replace dev {port.interface} parent 1: handle 10:"
         return [f"{replaced} {kind} {' '.join(map(str, options))}"]
 
+    def marks(self, table: dict[str, Any]) -> bool:
+        """Whether a queue discipline of the kernel marks packets (ECN)."""
+        return self.queue == "threshold" or (bool(self.queue) and table.get("ecn", False))
+
 
 def of(name: str, table: dict[str, Any], rtt_s: float, *, with_ovs: bool = False) -> Scheme:
     """The scheme that a resolved scenario's table `[scheme.NAME]` describes, at an RTT.

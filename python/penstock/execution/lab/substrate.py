@@ -10,12 +10,19 @@ from penstock.execution.lab.host import Tcp
 from penstock.execution.lab.plan import Plan
 from penstock.execution.task import LABORATORY, OVS, TOOLS, Task
 from penstock.scenario import parsed
+from penstock.units import to_seconds
 
 LEAST_IDLE = 0.1
 """Share of the CPUs' time; with less, packets wait for a CPU and not for the port."""
 
 MOST_STOLEN = 0.02
 """Share of the CPUs' time that a hypervisor gave to others; it does so for milliseconds at once."""
+
+MOST_MSS = 1460
+"""Bytes: the MTU of the cables is 1500."""
+
+LEAST_PERIOD_S = 1e-3
+"""Between two samples of the queues (`crates/loadgen/src/player/ports.rs`)."""
 
 
 def described(
@@ -37,15 +44,17 @@ def described(
         if not port.is_shaped
     ]
     warnings = summary.get("warnings", ())
-    keys = tcp.not_set if client else _refused(warnings, tcp, parsed(task.scenario))
+    document = parsed(task.scenario)
+    keys = tcp.not_set if client else _refused(warnings, tcp, document)
     missing += [f"tcp.{key}" for key in keys]
+    missing += _too_much(document, task.scheme)
     repeat = f"{task.scheme}, repeat {task.seed}"
     performance = summary["performance"]
     return {
         "substrate": OVS if task.on == OVS else LABORATORY,
         "kernel": platform.release(),
         **({"datapath": ovs.datapath_type()} if task.on == OVS else {}),
-        "tcp": [tcp.congestion],
+        "tcp": summary["tcp"].split(","),
         "not_emulated": list(dict.fromkeys(missing)),
         "traffic": f"iperf3, nginx, {client}" if client else "penstock-traffic",
         "busy": [f"{repeat}: {reason}" for reason in _busy(**performance)],
@@ -59,6 +68,16 @@ def _busy(*, cpu_idle: float, cpu_stolen: float, **_: float) -> Iterator[str]:
         yield f"{cpu_idle:.0%} idle"
     if cpu_stolen > MOST_STOLEN:
         yield f"{cpu_stolen:.0%} stolen by the hypervisor"
+
+
+def _too_much(document: dict[str, Any], scheme: str) -> Iterator[str]:
+    """Values that this laboratory takes as the most, or the least, that it has."""
+    tables = [document, document.get("scheme", {}).get(scheme, {}), *document["traffic"].values()]
+    if any(table.get("tcp", {}).get("mss", 0) > MOST_MSS for table in tables):
+        yield f"tcp.mss above {MOST_MSS} bytes"
+    every = document.get("measure", {}).get("queue_every")
+    if every is not None and to_seconds(every) < LEAST_PERIOD_S:
+        yield f"measure.queue_every below {1e3 * LEAST_PERIOD_S:g} ms"
 
 
 def _refused(warnings: list[str], tcp: Tcp, document: dict[str, Any]) -> list[str]:

@@ -35,6 +35,7 @@ from penstock.scenario import parsed
 from penstock.units import to_bytes, to_seconds
 
 _PATIENCE_S = 10.0  # beyond the scenario's duration, for the tools to end and report
+_FIRST_PORT = 5201
 _INTERVAL = "0.1"  # seconds between iperf3's counts
 _MOST_REQUESTS = 200_000  # `ab` allocates them all at once
 
@@ -95,6 +96,8 @@ class Program(NamedTuple):
     """The file for its output."""
     start_s: float | None = None
     """None: a server, up before all clients."""
+    stop_s: float | None = None
+    """When it is interrupted if it has not ended by then."""
     read: Callable[[], list[Transfer]] = list
     listens: str = ""
     """Address and port of a server."""
@@ -138,9 +141,11 @@ def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listene
     document = parsed(task.scenario)
     duration, is_wrk = to_seconds(document["duration"]), task.on == TOOLS["wrk"]
     tools: list[Program] = []
-    for place, (name, table) in enumerate(document["traffic"].items()):
-        pairs, port = pairs_of(table, ends.get(name)), 5201 + 100 * place
+    port = _FIRST_PORT
+    for name, table in document["traffic"].items():
+        pairs = pairs_of(table, ends.get(name))
         tools += programs_of(Traffic(name, table, pairs, plan, folder, duration, port, is_wrk))
+        port += len(pairs)
     with ExitStack() as stack:
 
         def start(program: Program) -> programs.Process:
@@ -158,7 +163,8 @@ def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listene
             while not sampling.is_over(listen):
                 pass
             sampled = sampling.results()
-        return summed(task.scenario, [t for p in tools for t in p.read()], sampled)
+    # Servers have ended, so their reports are whole.
+    return summed(task.scenario, [t for p in tools for t in p.read()], sampled)
 
 
 def summed(scenario: str, transfers: list[Transfer], sampled: Played) -> Played:
@@ -189,20 +195,24 @@ def _run(
     duration_s: float,
     listen: Listener,
 ) -> None:
-    """Starts each client at its time, and waits for all."""
+    """Starts and interrupts each client at its times, and waits for all."""
     waiting = sorted(clients, key=lambda client: client.start_s or 0.0)
     begun = time.monotonic()
-    started: list[programs.Process] = []
-    while waiting or not all(process.has_ended() for process in started):
+    started: list[tuple[Program, programs.Process]] = []
+    while waiting or not all(process.has_ended() for _, process in started):
         passed = time.monotonic() - begun
         while waiting and (waiting[0].start_s or 0.0) <= passed:
-            started.append(start(waiting.pop(0)))
+            client = waiting.pop(0)
+            started.append((client, start(client)))
+        for client, process in started:
+            if client.stop_s is not None and client.stop_s <= passed:
+                process.interrupt()
         if passed > duration_s + _PATIENCE_S:
             message = "lab: the tools did not end in time; the network may be broken"
             raise RunError(message)
         listen(min(passed / duration_s, 0.99))
         time.sleep(0.1)
-    for process in started:
+    for _, process in started:
         process.check_success()
 
 
@@ -252,13 +262,18 @@ def _iperf(of: Traffic) -> Iterator[Program]:
         at = ("-p", str(of.port + flow))
         log = of.folder / f"{of.name}-{flow}.log"
         listens = f"{of.address(destination)}:{of.port + flow}"
-        listening = ("iperf3", "-s", "-1", "-B", of.address(destination), *at)
+        report_format = ("-J",) if size else ()  # of a size that may be cut
+        listening = ("iperf3", *report_format, "-s", "-1", "-B", of.address(destination), *at)
         yield Program(destination, listening, log, listens=listens)
         to = ("-c", of.address(destination), "-B", of.address(source), *at)
         report = log.with_suffix(".json")
         pair = (source, destination)
         read = partial(read_iperf, report, of.name, flow, pair, start, lasts_s=lasts_s)
-        yield Program(source, ("iperf3", "-J", *to, *length), report, start, read)
+        client = Program(source, ("iperf3", "-J", *to, *length), report, start, read=read)
+        if size:
+            cut = Transfer(of.name, flow, *pair, start, None, stop, size, 0)
+            client = client._replace(stop_s=stop, read=partial(read_sized, read, report, log, cut))
+        yield client
 
 
 def _size(of: Traffic) -> int:
@@ -291,8 +306,8 @@ def _web(of: Traffic) -> Iterator[Program]:
         options = ("-q", "-r", *keep, "-t", limit, "-n", requests, "-c", str(flows))
         url = f"http://{of.address(pair[0])}:{of.port}/{of.name}"
         command = ("ab", *options, "-g", str(report), "-B", of.address(pair[1]), url)
-        read = partial(read_ab, report, of.name, number, pair, size)
-        yield Program(pair[1], command, report.with_suffix(".log"), start, read)
+        read = partial(read_ab, report, of.name, number, pair, size, start)
+        yield Program(pair[1], command, report.with_suffix(".log"), start, read=read)
 
 
 def _wrk(of: Traffic, size: int, start: float) -> Iterator[Program]:
@@ -309,8 +324,8 @@ def _wrk(of: Traffic, size: int, start: float) -> Iterator[Program]:
         options = ("-t", "1", "-c", "1", "-d", f"{limit}s", "--timeout", f"{limit + 1}s")
         url = f"http://{of.address(source)}:{of.port}/{of.name}"
         command = ("wrk", *options, "-s", str(script), url)
-        read = partial(read_wrk, report, of.name, flow, (source, destination), size)
-        yield Program(destination, command, report.with_suffix(".log"), start, read)
+        read = partial(read_wrk, report, of.name, flow, (source, destination), size, start)
+        yield Program(destination, command, report.with_suffix(".log"), start, read=read)
 
 
 def read_iperf(
@@ -346,18 +361,42 @@ def read_iperf(
     return [Transfer(traffic, flow, *pair, start_s, None, stopped_s, None, *counts)]
 
 
+def read_sized(
+    read: Callable[[], list[Transfer]], report: Path, served: Path, cut: Transfer
+) -> list[Transfer]:
+    """A transfer of some size: what `read` returns, or `cut` if its `iperf3` was interrupted.
+
+    The server's report, `served`, has what was delivered until then.
+    """
+    document = _report(report)
+    if document and not document.get("error", "").startswith("interrupt"):
+        return read()
+    sent = document.get("end", {}).get("sum_sent", {})
+    received = _report(served).get("end", {}).get("sum_received", {})
+    delivered = min(received.get("bytes", 0), cut.bytes or 0)
+    return [cut._replace(delivered_bytes=delivered, retransmits=sent.get("retransmits", 0))]
+
+
+def _report(path: Path) -> dict[str, Any]:
+    """What `iperf3 -J` printed; nothing if it was ended before it began."""
+    text = path.read_text("utf-8").strip()
+    document: dict[str, Any] = json.loads(text) if text else {}
+    return document
+
+
 def read_ab(
-    report: Path, traffic: str, flow: int, pair: tuple[str, str], size: int
+    report: Path, traffic: str, flow: int, pair: tuple[str, str], size: int, start_s: float
 ) -> list[Transfer]:
     """The requests of `ab -g`: one a line, start in seconds of the clock, total in milliseconds.
 
+    The first began at `start_s`, when `ab` was started.
     `ab` writes no file if it has completed none.
     """
     if not report.exists():
         return []
     rows = [line.split("\t") for line in report.read_text("utf-8").splitlines()[1:]]
     first = min((int(row[1]) for row in rows), default=0)
-    spans = ((float(int(row[1]) - first), int(row[4]) / 1e3) for row in rows)
+    spans = ((start_s + int(row[1]) - first, int(row[4]) / 1e3) for row in rows)
     return [
         Transfer(traffic, flow, *pair, start, start + took, None, size, size)
         for start, took in spans
@@ -365,13 +404,16 @@ def read_ab(
 
 
 def read_wrk(
-    report: Path, traffic: str, flow: int, pair: tuple[str, str], size: int
+    report: Path, traffic: str, flow: int, pair: tuple[str, str], size: int, start_s: float
 ) -> list[Transfer]:
-    """The requests of a connection of wrk: one a line, start and end in seconds of the clock."""
+    """The requests of a connection of wrk: one a line, start and end in seconds of the clock.
+
+    The first began at `start_s`, when wrk was started.
+    """
     rows = [line.split("\t") for line in report.read_text("utf-8").splitlines()]
     spans = [(float(start), float(end)) for start, end in rows]
-    first = spans[0][0] if spans else 0.0
+    zero = spans[0][0] - start_s if spans else 0.0
     return [
-        Transfer(traffic, flow, *pair, start - first, end - first, None, size, size)
+        Transfer(traffic, flow, *pair, start - zero, end - zero, None, size, size)
         for start, end in spans
     ]

@@ -183,6 +183,11 @@ impl Jobs {
 
     /// The next job of a row starts.
     pub fn start(&mut self, now: Time, row: u32) -> Vec<Due> {
+        self.start_late(now, now, row)
+    }
+
+    /// The same where it was due at `scheduled`, before `now`: the jobs after it keep their schedule.
+    pub fn start_late(&mut self, scheduled: Time, now: Time, row: u32) -> Vec<Due> {
         let mut due = Vec::new();
         let entry = &mut self.rows[row as usize];
         if entry.begun == entry.row.jobs {
@@ -193,7 +198,7 @@ impl Jobs {
         if let Some(every) = &entry.row.every
             && entry.begun < entry.row.jobs
         {
-            let next = now.saturating_add(Time(every.draw(row, entry.begun)));
+            let next = scheduled.saturating_add(Time(every.draw(row, entry.begun)));
             due.push(Due::At(next, Action::Job(row)));
         }
         let traffic = entry.row.traffic;
@@ -411,5 +416,44 @@ impl Live {
             profile, transfer, ..
         } = &self.graph.transfers[transfer as usize];
         (self.row, *profile, transfer.source, transfer.destination)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::distribution::FlowSize;
+
+    struct OneGate;
+
+    impl JobSource for OneGate {
+        fn job(&mut self, _: u32) -> JobGraph {
+            JobGraph {
+                gates: vec![Gate::default()],
+                ..JobGraph::default()
+            }
+        }
+    }
+
+    #[test]
+    fn a_job_that_starts_late_does_not_delay_the_next() {
+        let ms = Time::from_millis;
+        let mut jobs = Jobs::default();
+        let (start, action) = jobs.add(JobRow {
+            traffic: 0,
+            client: None,
+            start: ms(5),
+            jobs: 3,
+            think: Draws::new(FlowSize::Fixed(0), 1),
+            every: Some(Draws::new(FlowSize::Fixed(ms(100).0), 1)),
+            is_persistent: false,
+            source: Box::new(OneGate),
+        });
+        assert_eq!((start, action), (ms(5), Action::Job(0)));
+        let due = jobs.start_late(start, ms(9), 0);
+        assert_eq!(due, [Due::At(ms(105), Action::Job(0))]);
+        assert_eq!(jobs.start(ms(105), 0), [Due::At(ms(205), Action::Job(0))]);
+        let starts: Vec<Time> = jobs.into_records().iter().map(|job| job.start).collect();
+        assert_eq!(starts, [ms(9), ms(105)]);
     }
 }
