@@ -8,13 +8,13 @@
 module ethernet_switch
   import core_pkg::*, types_pkg::*;
 #(
-    parameter int unsigned       WIDTH        = 64,
-    parameter int unsigned       PORTS        = 4,      // a power of two
-    parameter int unsigned       BUFFER_BYTES = 65536,  // of each output; a power of two
-    parameter int unsigned       STORE_BYTES  = 32768,  // of each input; a power of two
-    parameter int unsigned       CLOCK_PS     = 6400,
+    parameter int unsigned WIDTH = 64,
+    parameter int unsigned PORTS = 4,  // a power of two
+    parameter int unsigned BUFFER_BYTES = DEFAULT_BUFFER_BYTES,  // of each output; a power of two
+    parameter int unsigned STORE_BYTES = 32768,  // of each input; a power of two
+    parameter int unsigned CLOCK_PS = 6400,
     // Bit n: scheme number n of the register `port_scheme` is built; bit 0, none, always is.
-    parameter logic        [3:0] SCHEMES      = '1
+    parameter logic [3:0] SCHEMES = '1
 ) (
     input  wire logic                          clk,
     input  wire logic                          rst,
@@ -92,10 +92,9 @@ module ethernet_switch
 
   // By input and output, and by output and input.
   logic [PORTS-1:0][PORTS-1:0] request, granted, in_request, in_granted, words_tvalid, in_tvalid;
-  logic [PORTS-1:0][PORTS-1:0] marked, in_marked;
-  logic [PORTS-1:0][WIDTH-1:0] words_tdata;
+  logic [PORTS-1:0][  WIDTH-1:0] words_tdata;
   logic [PORTS-1:0][WIDTH/8-1:0] words_tkeep;
-  logic [PORTS-1:0] words_tlast;
+  logic [PORTS-1:0] words_tlast, words_marked;
   logic [PORTS-1:0][31:0] queues, thresholds;
 
   for (genvar i = 0; i < PORTS; i++) begin : g_port
@@ -106,7 +105,6 @@ module ethernet_switch
       assign in_request[i][k] = request[k][i];
       assign granted[i][k] = in_granted[k][i];
       assign in_tvalid[i][k] = words_tvalid[k][i];
-      assign in_marked[i][k] = marked[k][i];
     end
 
     port #(
@@ -141,11 +139,11 @@ module ethernet_switch
         .granted(granted[i]),
         .queues,
         .thresholds,
-        .marked(marked[i]),
         .words_tdata(words_tdata[i]),
         .words_tkeep(words_tkeep[i]),
         .words_tlast(words_tlast[i]),
         .words_tvalid(words_tvalid[i]),
+        .words_marked(words_marked[i]),
         .in_request(in_request[i]),
         .in_frames(frames),
         .in_granted(in_granted[i]),
@@ -153,8 +151,8 @@ module ethernet_switch
         .in_tkeep(words_tkeep),
         .in_tlast(words_tlast),
         .in_tvalid(in_tvalid[i]),
-        .queue_bytes(queues[i]),
-        .is_marked(in_marked[i] != 0)
+        .in_marked(words_marked),
+        .queue_bytes(queues[i])
     );
   end
 endmodule

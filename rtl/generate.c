@@ -7,6 +7,7 @@
  * All parameters are 32-bit words here. Times end at 4.29 s, which a word of nanoseconds holds.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "counters.h"
@@ -15,14 +16,22 @@
 #include "hcf.h"
 #include "schemes.h"
 
-#define BUFFER_BYTES 131072u /* defaults that are shares of the buffer are those of such a port */
+/* The buffer of an output unless a build sets another; reset values are shares of this one. */
+#define BUFFER_BYTES 65536u
 #define MAX_ROWS     128
 #define PORT_STRIDE  0x400u
+
+/* A value of an ENUM; the last one has no name. */
+struct word {
+	u64 value;
+	const char *name;
+};
 
 struct row {
 	const char *scheme, *field, *unit, *meaning;
 	u64 min, max, standard;
-	u32 is_counter; /* read only */
+	u32 is_counter;		  /* read only */
+	const struct word *words; /* of an ENUM */
 };
 
 static struct row rows[MAX_ROWS];
@@ -39,12 +48,15 @@ static const struct {
 	{"hcf", "high_share", "software computes the capacities from it"},
 };
 
-static void add(const char *scheme, const char *field, const char *unit, u64 min, u64 max,
-		u64 standard, const char *meaning)
+/* Returns the row, or one that is not printed. */
+static struct row *add(const char *scheme, const char *field, const char *unit, u64 min, u64 max,
+		       u64 standard, const char *meaning)
 {
+	static struct row left_out;
+
 	for (u32 i = 0; i < sizeof(absent) / sizeof(*absent); i++)
 		if (!strcmp(scheme, absent[i].scheme) && !strcmp(field, absent[i].field))
-			return;
+			return &left_out;
 	/* Sources of the scale that need no state of a flow. */
 	if (!strcmp(field, "wscale_source")) {
 		min = WSCALE_RESERVED_BITS;
@@ -53,7 +65,8 @@ static void add(const char *scheme, const char *field, const char *unit, u64 min
 	}
 	if (max > 0xffffffffu)
 		max = 0xffffffffu;
-	rows[count++] = (struct row){scheme, field, unit, meaning, min, max, standard, 0};
+	rows[count] = (struct row){scheme, field, unit, meaning, min, max, standard, 0, 0};
+	return &rows[count++];
 }
 
 #define TEXT_(text) #text
@@ -62,20 +75,25 @@ static void add(const char *scheme, const char *field, const char *unit, u64 min
 #define ADD(scheme, unit_, key, low, high, standard, paper, meaning)                               \
 	{                                                                                          \
 		const u64 range[] = {PARAM_RANGE_##unit_(low, high)};                              \
-		add(#scheme, TEXT(PARAM_FIELD_##unit_(key)), #unit_, range[0], range[1],           \
-		    PARAM_RAW_##unit_(standard, BUFFER_BYTES, DEFAULT_MSS_BYTES), meaning);        \
-		ADD_MORE_##unit_(scheme, key)                                                      \
+		struct row *row = add(                                                             \
+			#scheme, TEXT(PARAM_FIELD_##unit_(key)), #unit_, range[0], range[1],       \
+			PARAM_RAW_##unit_(standard, BUFFER_BYTES, DEFAULT_MSS_BYTES), meaning);    \
+		(void)row;                                                                         \
+		ADD_MORE_##unit_(scheme, key, low)                                                 \
 	}
-#define ADD_MORE_TIME(scheme, key)
-#define ADD_MORE_SHARE(scheme, key)
-#define ADD_MORE_BUFFER_SHARE(scheme, key)
-#define ADD_MORE_BUFFER_LIMIT(scheme, key)
-#define ADD_MORE_SEGMENTS(scheme, key)
-#define ADD_MORE_SEGMENT_BYTES(scheme, key)
-#define ADD_MORE_COUNT(scheme, key)
-#define ADD_MORE_FLAG(scheme, key)
-#define ADD_MORE_ENUM(scheme, key)
-#define ADD_MORE_AMOUNT(scheme, key)                                                               \
+#define ADD_MORE_TIME(scheme, key, low)
+#define ADD_MORE_SHARE(scheme, key, low)
+#define ADD_MORE_BUFFER_SHARE(scheme, key, low)
+#define ADD_MORE_BUFFER_LIMIT(scheme, key, low)
+#define ADD_MORE_SEGMENTS(scheme, key, low)
+#define ADD_MORE_SEGMENT_BYTES(scheme, key, low)
+#define ADD_MORE_COUNT(scheme, key, low)
+#define ADD_MORE_FLAG(scheme, key, low)
+#define WORD(value, word, meaning) {value, word},
+#define ADD_MORE_ENUM(scheme, key, list)                                                           \
+	static const struct word words[] = {list(WORD){0, 0}};                                     \
+	row->words = words;
+#define ADD_MORE_AMOUNT(scheme, key, low)                                                          \
 	add(#scheme, #key "_in_bytes", "FLAG", 0, 1, 0, "Whether `" #key "` are bytes");
 
 static void port_rows(const char *scheme)
@@ -87,7 +105,7 @@ static void port_rows(const char *scheme)
 
 static void counter(const char *name, const char *meaning)
 {
-	rows[count++] = (struct row){"counter", name, "COUNTER", meaning, 0, 0xffffffffu, 0, 1};
+	rows[count++] = (struct row){"counter", name, "COUNTER", meaning, 0, 0xffffffffu, 0, 1, 0};
 }
 
 /* Those that need no table of flows. */
@@ -212,19 +230,17 @@ static u64 reset_of(const struct row *row)
 /* N(name, value): the constants that the hardware uses. */
 /* clang-format off */
 #define CONSTANTS(N) \
-	N(FLOW_SCALE_NONE) \
 	N(MAX_MSS_BYTES) \
 	N(TCP_FLAG_FIN) N(TCP_FLAG_SYN) N(TCP_FLAG_RST) N(TCP_FLAG_PSH) \
 	N(TCP_FLAG_ACK) N(TCP_MAX_SCALE) N(TCP_SCALE_UNKNOWN) N(TCP_MAX_WINDOW) \
-	N(TCP_ACK_LATER) N(TCP_ACK_FIRST) N(TCP_ACK_SYN) \
+	N(TCP_ACK_LATER) N(TCP_ACK_SYN) \
 	N(WSCALE_RESERVED_BITS) N(WSCALE_WINDOW_BITS) N(WSCALE_UNIFIED) \
 	N(WSCALE_STRIPPED) \
-	N(SCHEME_NONE) N(SCHEME_FAIRQ) N(SCHEME_HSCC) \
-	N(FAIRQ_SAMPLES) N(FAIRQ_MAX_FLOWS) N(FAIRQ_SLOW_START_SHARED) \
-	N(FAIRQ_SLOW_START_EACH) N(FAIRQ_SLOW_START_OFF) N(FAIRQ_FLOWS_SCALE) \
+	N(SCHEME_FAIRQ) N(SCHEME_HSCC) \
+	N(FAIRQ_MAX_FLOWS) N(FAIRQ_SLOW_START_EACH) N(FAIRQ_SLOW_START_OFF) \
 	N(FAIRQ_FLOWS_DIVIDE) \
 	N(HSCC_MAX_STEPS) \
-	N(HCF_GOLDEN_32) N(HCF_MAX_BINS) N(HCF_MAX_HASHES) N(HCF_PERIOD_DYNAMIC) \
+	N(HCF_GOLDEN_32) N(HCF_MAX_BINS) N(HCF_PERIOD_DYNAMIC) \
 	N(HCF_PERIOD_FIXED) N(HCF_PERIOD_ORDERED) N(HCF_DROP_BOTH) N(HCF_NONE)
 /* clang-format on */
 
@@ -234,8 +250,11 @@ static u64 reset_of(const struct row *row)
 #define PRINT_CONSTANT(name) printf("  localparam logic [31:0] " #name " = 32'd%u;\n", (u32)name);
 #define PRINT_WIDE_CONSTANT(name)                                                                  \
 	printf("  localparam logic [63:0] " #name " = 64'd%llu;\n", (unsigned long long)name);
-#define PRINT_REASON(NAME, name, when)                                                             \
-	printf("  localparam logic [3:0] PASS_" #NAME " = 4'd%u;\n", PASS_##NAME);
+/* The reasons of the parser. */
+#define REASONS(N)                                                                                 \
+	N(PASS_NOT_IP)                                                                             \
+	N(PASS_NOT_TCP) N(PASS_FRAGMENT) N(PASS_TRUNCATED) N(PASS_MALFORMED) N(PASS_TOO_DEEP)
+#define PRINT_REASON(name) printf("  localparam logic [3:0] " #name " = 4'd%u;\n", name);
 
 static void print_package(void)
 {
@@ -243,8 +262,9 @@ static void print_package(void)
 	CONSTANTS(PRINT_CONSTANT)
 	printf("  localparam logic [31:0] SCHEME_HCF = 32'd%u;\n", SCHEMES);
 	WIDE_CONSTANTS(PRINT_WIDE_CONSTANT)
-	PASS_REASON_LIST(PRINT_REASON)
+	REASONS(PRINT_REASON)
 	printf("  localparam logic [3:0] PASS_NONE = 4'd15;  // understood\n");
+	printf("  localparam int unsigned DEFAULT_BUFFER_BYTES = %u;\n", BUFFER_BYTES);
 	printf("  localparam int unsigned PORT_STRIDE = 'h%x;  // bytes\n", PORT_STRIDE);
 	printf("  localparam int unsigned REGISTERS = %u;\n", count);
 	for (u32 i = 0, first = 1; i < count; i++)
@@ -321,12 +341,43 @@ static void print_cpp(void)
 	printf("};\n");
 }
 
+/*
+ * What a register means: core/ writes of shares of the buffer, of which 1 is all of it, where the
+ * register has bytes and 0 for no limit; and core/ names the values of which the register has numbers.
+ */
+static void print_meaning(const struct row *row)
+{
+	static const char no_limit[] = "; 1 for none";
+	const char *meaning = row->meaning, *limit = strstr(meaning, no_limit);
+	const char *separator = ": ";
+
+	if (!strcmp(row->unit, "BUFFER_LIMIT")) {
+		if (!limit) {
+			fprintf(stderr, "%s_%s: core/ does not name its value for no limit as \"%s\"\n",
+				row->scheme, row->field, no_limit);
+			exit(1);
+		}
+		printf("%.*s; 0 for none%s", (int)(limit - meaning), meaning,
+		       limit + strlen(no_limit));
+	} else {
+		printf("%s", meaning);
+	}
+	for (const struct word *word = row->words; word && word->name; word++)
+		if (word->value >= row->min && word->value <= row->max) {
+			printf("%s%llu %s", separator, (unsigned long long)word->value, word->name);
+			separator = ", ";
+		}
+}
+
 static void print_page(void)
 {
 	printf("# Registers of the switch\n\n<!-- Written by `make -C rtl page`. -->\n\n");
 	printf("Each port has %u registers of 32 bits on AXI4-Lite, port n from byte %u n on. A "
 	       "write outside of the range, of less\nthan 4 bytes, or to a counter is refused "
-	       "(SLVERR) and changes nothing. Reset values are those of a buffer of %u bytes.\n\n",
+	       "(SLVERR) and changes nothing.\n\n"
+	       "Reset values are those of a buffer of %u bytes, the default of `BUFFER_BYTES`. With "
+	       "another buffer, write the\nregisters `buffer_bytes`, HSCC's alpha1, alpha2 and sigma, "
+	       "and HCF's capacities before `port_scheme`.\n\n",
 	       count, PORT_STRIDE, BUFFER_BYTES);
 	printf("| offset | register | range | reset | meaning |\n|---|---|---|---|---|\n");
 	for (u32 i = 0; i < count; i++) {
@@ -334,11 +385,12 @@ static void print_page(void)
 
 		printf("| 0x%03x | `%s_%s` | ", 4 * i, row->scheme, row->field);
 		if (row->is_counter)
-			printf("counter | 0 | %s |\n", row->meaning);
+			printf("counter | 0 | ");
 		else
-			printf("%llu .. %llu | %llu | %s |\n", (unsigned long long)row->min,
-			       (unsigned long long)row->max, (unsigned long long)row->standard,
-			       row->meaning);
+			printf("%llu .. %llu | %llu | ", (unsigned long long)row->min,
+			       (unsigned long long)row->max, (unsigned long long)row->standard);
+		print_meaning(row);
+		printf(" |\n");
 	}
 	printf("\nNot in hardware:\n\n");
 	for (u32 i = 0; i < sizeof(absent) / sizeof(*absent); i++)

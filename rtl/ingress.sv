@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A port's input: each frame is stored, parsed, and leaves with its headers rewritten.
 //
-// Frames that are bad, shorter than 32 bytes, longer than MAX_BYTES or without room are dropped whole and counted by
-// `lost`; the input never waits. Latency: 61 clocks from a frame's last word to its first word out
-// (38 parser, 17 window, 3 queue of frames, 1 to start, 2 patches; without REWRITES no window), then one
-// word per clock.
+// Frames that are bad, shorter than 32 bytes, longer than MAX_BYTES or without room are dropped whole
+// and not counted; the input never waits. Latency: 61 clocks from a frame's last word to its first
+// word out (38 parser, 17 window, 3 queue of frames, 1 to start, 2 patches; without REWRITES no
+// window), then one word per clock.
 `default_nettype none
 
 module ingress
@@ -46,12 +46,10 @@ module ingress
     output addresses_t addresses,
     output logic arrived,  // its header
     output header_t arrived_header,
-    output logic acked,
     output logic rewritten,
-    output logic was_floored,
-    output logic lost
+    output logic was_floored
 );
-  localparam int unsigned LATENCY = 17;
+  localparam int unsigned LATENCY = PATCHES_CLOCKS;
   localparam int unsigned MIN_BYTES = 32;  // no MAC passes a shorter frame
   localparam int unsigned WORDS = STORE_BYTES / (WIDTH / 8);
   localparam int unsigned FRAMES = STORE_BYTES / 64;
@@ -116,20 +114,19 @@ module ingress
       .s_tvalid,
       .is_bad,
       .kept,
-      .lost,
-      .m_tdata (tdata),
-      .m_tkeep (tkeep),
-      .m_tlast (tlast),
+      .lost(),
+      .m_tdata(tdata),
+      .m_tkeep(tkeep),
+      .m_tlast(tlast),
       .m_tvalid(tvalid),
       .m_tready(tready && is_open)
   );
 
   // Whether a frame was kept is known long before its header.
-  localparam int unsigned ADDRESSES = 2, IP = 7, PARSER = 38;
-  logic [PARSER-2:0] kept_pipe;
-  always_ff @(posedge clk) kept_pipe <= rst ? '0 : {kept_pipe[PARSER-3:0], kept};
-  assign was_kept = kept_pipe[ADDRESSES-2];
-  assign arrived = kept_pipe[PARSER-2] && has_parsed;
+  logic [HEADER_CLOCKS-2:0] kept_pipe;
+  always_ff @(posedge clk) kept_pipe <= rst ? '0 : {kept_pipe[HEADER_CLOCKS-3:0], kept};
+  assign was_kept = kept_pipe[ADDRESSES_CLOCKS-2];
+  assign arrived = kept_pipe[HEADER_CLOCKS-2] && has_parsed;
   assign arrived_header = parsed;
 
   // What is known of a frame waits in three queues, each filled when it is known; with the patches a
@@ -137,7 +134,7 @@ module ingress
   logic has_ip, has_patches, has_frame, ends, starts, is_new;
   logic [LATENCY-1:0] valid_pipe;
   patch_t [4:0] patches;
-  logic is_ack, is_rewritten, is_floored;
+  logic is_rewritten, is_floored;
   always_ff @(posedge clk) valid_pipe <= rst ? '0 : {valid_pipe[LATENCY-2:0], arrived};
 
   ring #(
@@ -146,7 +143,7 @@ module ingress
   ) waiting_ip (
       .clk,
       .rst,
-      .push (kept_pipe[IP-2]),
+      .push (kept_pipe[IP_CLOCKS-2]),
       .value(ip),
       .valid(has_ip),
       .head (m_frame.ip),
@@ -193,15 +190,13 @@ module ingress
         .changed,
         .floored,
         .patches,
-        .is_ack,
         .is_rewritten,
         .is_floored
     );
   end else begin : g_no_rewriter
-    assign {window, scale, kind, patches, is_ack, is_rewritten, is_floored} = '0;
+    assign {window, scale, kind, patches, is_rewritten, is_floored} = '0;
   end
-  assign acked = valid_pipe[LATENCY-1] && is_ack;
-  assign rewritten = valid_pipe[LATENCY-1] && is_rewritten;
+  assign rewritten   = valid_pipe[LATENCY-1] && is_rewritten;
   assign was_floored = valid_pipe[LATENCY-1] && is_floored;
 
   // The frame that is leaving.

@@ -5,7 +5,7 @@
 // input has a memory of its own: four inputs may write in the same clock. With HCF there are two
 // such queues. A frame may leave while its end still arrives; then it never runs dry, as inputs send
 // a word in every clock. A request is granted at once, and decided three clocks later, one per clock;
-// the frame's words come later still. With HCF the grant follows the decision, 42 + hashes clocks
+// the frame's words come later still. With HCF the grant follows the decision, 40 + hashes clocks
 // later. Latency: 4 from a word in to a word out of an empty queue.
 `default_nettype none
 
@@ -14,7 +14,7 @@ module output_port
 #(
     parameter int unsigned WIDTH        = 64,
     parameter int unsigned INPUTS       = 4,
-    parameter int unsigned BUFFER_BYTES = 65536,  // a power of two
+    parameter int unsigned BUFFER_BYTES = DEFAULT_BUFFER_BYTES,  // a power of two, 1 kB to 1 GB
     parameter bit          HAS_HCF      = 1
 ) (
     input wire logic clk,
@@ -46,9 +46,15 @@ module output_port
     output logic [31:0] queue_bytes,
     output logic departed,
     output departure_t departure,
+    output logic [INPUTS-1:0] joined,  // with its last word, a frame of this input
     output logic dropped,  // by the scheme
     output logic lost  // for lack of room, or while the queue empties
 );
+  if (BUFFER_BYTES < 1024 || BUFFER_BYTES > 1 << 30 ||
+      (BUFFER_BYTES & (BUFFER_BYTES - 1)) != 0) begin : g_bad_buffer
+    $fatal(1, "BUFFER_BYTES must be a power of two from 1024 to 1073741824");
+  end
+
   localparam int unsigned WORD_BITS = WIDTH + WIDTH / 8 + 1;
   localparam int unsigned WORDS = BUFFER_BYTES / (WIDTH / 8);
   localparam int unsigned WORD_COUNT_BITS = $clog2(WORDS) + 1;
@@ -119,8 +125,8 @@ module output_port
     to_2 <= hcf_to;
     pick_2 <= pick_1;
     entry_2 <= {pick_1, frame_1.bytes, frame_1.is_tcp, frame_1.flags, frame_1.payload};
-    words_2 <= words_1[WORD_COUNT_BITS-1:0];
-    is_oversize_2 <= {1'b0, words_1} > 17'(WORDS);
+    words_2 <= WORD_COUNT_BITS'(words_1);
+    is_oversize_2 <= 32'(words_1) > WORDS;
 
     valid_3 <= valid_2;
     wanted_3 <= wanted_2;
@@ -329,7 +335,8 @@ module output_port
   logic [QUEUES-1:0][INPUTS-1:0] word_valid;
   logic [QUEUES-1:0][INPUTS-1:0][WORD_BITS-1:0] word;
   for (genvar i = 0; i < INPUTS; i++) begin : g_input
-    logic goes, goes_queue, has_decision;
+    logic goes, goes_queue;
+    assign joined[i] = s_tvalid[i] && s_tlast[i] && goes;
     fifo #(
         .BITS (2),
         .DEPTH(4)
@@ -338,7 +345,7 @@ module output_port
         .rst,
         .push (pick_4[i]),
         .value({accepts_4, to_4}),
-        .valid(has_decision),
+        .valid(),
         .head ({goes, goes_queue}),
         .pop  (s_tvalid[i] && s_tlast[i])
     );

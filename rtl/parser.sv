@@ -36,11 +36,15 @@ module parser
   localparam logic [10:0] MAX_AT = 11'd512;  // headers begin within 1024 bytes, as in parse.h
   // Clocks after the last word: the words rest in a register, IP is known, then the extension
   // headers, then the segment; then what the options take.
-  localparam int unsigned IP_CLOCKS = 6, EXTENSION_CLOCKS = 3, SEGMENT_CLOCKS = 4;
+  localparam int unsigned NETWORK_CLOCKS = 6, EXTENSION_CLOCKS = 3, SEGMENT_CLOCKS = 4;
   localparam int unsigned OPTIONS_CLOCKS = 14;
-  localparam int unsigned SEGMENT_AT = 1 + IP_CLOCKS + EXTENSIONS * EXTENSION_CLOCKS +
+  localparam int unsigned SEGMENT_AT = 1 + NETWORK_CLOCKS + EXTENSIONS * EXTENSION_CLOCKS +
       SEGMENT_CLOCKS;
-  localparam int unsigned FOUND_AT = SEGMENT_AT + OPTIONS_CLOCKS;
+
+  if (1 + NETWORK_CLOCKS != IP_CLOCKS ||
+      SEGMENT_AT + OPTIONS_CLOCKS + 1 != HEADER_CLOCKS) begin : g_bad_latency
+    $fatal(1, "types_pkg has another latency of the parser than its stages");
+  end
 
   // 1: words in host order, and how many bytes there are.
   logic [LANES-1:0][15:0] words;
@@ -173,7 +177,7 @@ module parser
 
   delay #(
       .BITS  (19),
-      .CLOCKS(SEGMENT_AT - 1 - IP_CLOCKS)
+      .CLOCKS(SEGMENT_AT - IP_CLOCKS)
   ) ip_of (
       .clk,
       .value  ({ip.is_ip, ip_end}),
@@ -243,7 +247,7 @@ module parser
       .delayed(segment_now)
   );
 
-  logic [15:0] mss;
+  logic has_scale;
   logic [7:0] scale;
   logic [5:0] scale_place;
   logic is_authenticated;
@@ -256,7 +260,7 @@ module parser
       .start (ended && has_options),
       .offset(offset_flags[15:12]),
       .options,
-      .mss,
+      .has_scale,
       .scale,
       .scale_place,
       .is_authenticated
@@ -273,7 +277,7 @@ module parser
     {header.source_port, header.destination_port, header.offset_flags, header.window,
      header.checksum} <= segment_now;
     header.payload <= payload_now;
-    header.mss <= mss;
+    header.has_scale <= has_scale;
     header.scale <= scale;
     header.scale_at <= {1'b0, scale_place} + 7'd20;
     header.is_authenticated <= is_authenticated;

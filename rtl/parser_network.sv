@@ -23,7 +23,7 @@ module parser_network
 );
   localparam logic [15:0] VLAN = 16'h8100, PROVIDER_VLAN = 16'h88a8, IPV4 = 16'h0800;
   localparam logic [15:0] IPV6 = 16'h86dd;
-  localparam logic [7:0] HOP = 8'd0, TCP = 8'd6, UDP = 8'd17, ROUTING = 8'd43, FRAGMENT = 8'd44;
+  localparam logic [7:0] HOP = 8'd0, TCP = 8'd6, ROUTING = 8'd43, FRAGMENT = 8'd44;
   localparam logic [7:0] DESTINATION = 8'd60;
   localparam int unsigned TYPE_AT = 6;  // words before the type, without tags; a tag has two
   localparam int unsigned CLOCKS = 6;
@@ -161,7 +161,7 @@ module parser_network
 
   // 5: sums, and what the header is.
   logic has_last_5, is_wrong_5, is_short_5, is_fragment_5;
-  logic is_tcp_5, is_udp_5, is_routing_5, is_fragments_5, is_extension_5;
+  logic is_tcp_5, is_routing_5, is_fragments_5, is_extension_5;
   logic [17:0] ip_end_5;
   logic [10:0] at_5;
   logic [15:0] word_5, checksum_5;
@@ -177,7 +177,6 @@ module parser_network
         (words_of_header < 4'd5 || fields_4[LENGTH] < {10'b0, words_of_header, 2'b0});
     is_fragment_5 <= !type_4.is_v6 && fields_4[FRAGMENTS][13:0] != 0;
     is_tcp_5 <= protocol == TCP;
-    is_udp_5 <= protocol == UDP;
     is_routing_5 <= protocol == ROUTING;
     is_fragments_5 <= protocol == FRAGMENT;
     is_extension_5 <= protocol == HOP || protocol == ROUTING || protocol == DESTINATION;

@@ -15,14 +15,14 @@ module parser_options #(
     input  wire logic             start,
     input  wire logic [ 3:0]      offset,           // of the data, in words of 32 bits
     input  wire logic [39:0][7:0] options,
-    output logic      [15:0]      mss,              // 0: none
-    output logic      [ 7:0]      scale,            // SCALE_NONE: none
+    output logic                  has_scale,
+    output logic      [ 7:0]      scale,
     output logic      [ 5:0]      scale_place,      // of its value, bytes from the options' start
     output logic                  is_authenticated
 );
   localparam int unsigned GROUPS = WIDTH == 64 ? 5 : WIDTH == 512 ? 1 : 2;  // of a reader
   localparam int unsigned READERS = 10 / GROUPS;
-  localparam logic [7:0] KIND_END = 8'd0, KIND_NOP = 8'd1, KIND_MSS = 8'd2, KIND_SCALE = 8'd3;
+  localparam logic [7:0] KIND_END = 8'd0, KIND_NOP = 8'd1, KIND_SCALE = 8'd3;
   localparam logic [7:0] KIND_MD5 = 8'd19, KIND_AO = 8'd29;
 
   if (CLOCKS != 4 + GROUPS * READERS) begin : g_bad_latency
@@ -33,7 +33,6 @@ module parser_options #(
   typedef struct packed {
     logic       stops;
     logic [5:0] jump;
-    logic       is_mss;
     logic       is_scale;
     logic       is_authentic;
   } place_t;
@@ -44,12 +43,11 @@ module parser_options #(
     logic [3:0] visited;
   } path_t;
   typedef struct packed {
-    logic [15:0] mss;
-    logic [7:0]  scale;
-    logic [5:0]  place;
-    logic        is_authentic;
+    logic       has_scale;
+    logic [7:0] scale;
+    logic [5:0] place;
+    logic       is_authentic;
   } found_t;
-  localparam found_t NOTHING = {16'd0, types_pkg::SCALE_NONE, 6'd0, 1'b0};
 
   logic [READERS:0][39:0][7:0] bytes_at;
   logic [READERS:0][5:0] left_at;  // bytes of options, from these on
@@ -62,7 +60,7 @@ module parser_options #(
   assign start_at[0] = start;
   assign stops_at[0] = 1'b0;
   assign skip_at[0]  = '0;
-  assign found_at[0] = NOTHING;
+  assign found_at[0] = '0;
 
   for (genvar r = 0; r < READERS; r++) begin : g_reader
     // The bytes that are left, the next group first.
@@ -78,7 +76,7 @@ module parser_options #(
     path_t [3:0] paths, paths_3;
     logic [3:0] fits;  // an option that begins here
     logic [3:0] visited_4;
-    logic [4:0][7:0] values_2, values_3, values_4;
+    logic [3:0][7:0] values_2, values_3, values_4;
     logic stops;
     logic [5:0] skip;
     found_t found;
@@ -126,12 +124,11 @@ module parser_options #(
         places[i].stops <= 6'(i) >= left || bytes[i] == KIND_END ||
             (bytes[i] != KIND_NOP && !fits[i]);
         places[i].jump <= bytes[i] == KIND_NOP ? 6'd1 : bytes[i+1][5:0];
-        places[i].is_mss <= fits[i] && bytes[i] == KIND_MSS && bytes[i+1] == 8'd4;
         places[i].is_scale <= fits[i] && bytes[i] == KIND_SCALE && bytes[i+1] == 8'd3;
         places[i].is_authentic <= fits[i] && (bytes[i] == KIND_MD5 || bytes[i] == KIND_AO);
       end
       base_2 <= base;
-      values_2 <= bytes[6:2];
+      values_2 <= bytes[5:2];
 
       // 3: where the list goes from each place.
       places_3 <= places;
@@ -156,8 +153,8 @@ module parser_options #(
       found <= earlier;
       for (int unsigned i = 0; i < 4; i++)
       if (visited_4[i]) begin
-        if (places_4[i].is_mss) found.mss <= {values_4[i], values_4[i+1]};
         if (places_4[i].is_scale) begin
+          found.has_scale <= 1'b1;
           found.scale <= values_4[i];
           found.place <= base_4 + 6'(i + 2);
         end
@@ -175,7 +172,7 @@ module parser_options #(
       .value  (start),
       .delayed(has_started)
   );
-  assign {mss, scale, scale_place, is_authenticated} = has_started ? found_at[READERS] : NOTHING;
+  assign {has_scale, scale, scale_place, is_authenticated} = has_started ? found_at[READERS] : '0;
 endmodule
 
 `default_nettype wire

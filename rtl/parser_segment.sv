@@ -38,7 +38,7 @@ module parser_segment
   logic is_segment_1, is_segment_2, is_segment_3;
 
   // 2: words that wait for those behind them, or left alone at the end. 3: both, moved.
-  logic moves, is_valid_3, is_last_3, is_next_3, is_new_4;
+  logic moves, is_valid_3, is_last_3, is_new_4;
   logic [2*LANES-1:0][15:0] pair;
   logic [2*LANES-1:0] has_pair;
   logic [BITS-1:0] lane_2;

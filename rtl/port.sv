@@ -8,7 +8,7 @@ module port
 #(
     parameter int unsigned       WIDTH        = 64,
     parameter int unsigned       PORTS        = 4,
-    parameter int unsigned       BUFFER_BYTES = 65536,
+    parameter int unsigned       BUFFER_BYTES = DEFAULT_BUFFER_BYTES,
     parameter int unsigned       STORE_BYTES  = 32768,
     parameter logic        [3:0] SCHEMES      = '1
 ) (
@@ -40,11 +40,11 @@ module port
     input  wire logic   [       PORTS-1:0]              granted,
     input  wire logic   [       PORTS-1:0][       31:0] queues,        // of all outputs, bytes
     input  wire logic   [       PORTS-1:0][       31:0] thresholds,    // of ECN
-    output logic        [       PORTS-1:0]              marked,        // a frame for this output
     output logic        [       WIDTH-1:0]              words_tdata,
     output logic        [     WIDTH/8-1:0]              words_tkeep,
     output logic                                        words_tlast,
     output logic        [       PORTS-1:0]              words_tvalid,  // for these outputs
+    output logic                                        words_marked,  // of a frame with CE
     // All inputs' frames for this output.
     input  wire logic   [       PORTS-1:0]              in_request,
     input  wire frame_t [       PORTS-1:0]              in_frames,
@@ -53,8 +53,8 @@ module port
     input  wire logic   [       PORTS-1:0][WIDTH/8-1:0] in_tkeep,
     input  wire logic   [       PORTS-1:0]              in_tlast,
     input  wire logic   [       PORTS-1:0]              in_tvalid,
-    output logic        [            31:0]              queue_bytes,
-    input  wire logic                                   is_marked      // a frame for this output
+    input  wire logic   [       PORTS-1:0]              in_marked,
+    output logic        [            31:0]              queue_bytes
 );
   localparam int unsigned FIRST = REGISTERS - COUNTERS;
   localparam bit HAS_WINDOWS = SCHEMES[SCHEME_FAIRQ] || SCHEMES[SCHEME_HSCC];
@@ -72,7 +72,7 @@ module port
   logic changed, floored, drops, is_clamping, is_control;
   logic [31:0] packet_bytes;
   logic [63:0] left_bytes;
-  logic departed, dropped, hcf_tick, lost_in, lost_out, acked, rewritten, was_floored;
+  logic departed, dropped, hcf_tick, rewritten, was_floored;
   departure_t departure;
 
   logic arrived, arrives_tcp;
@@ -111,7 +111,7 @@ module port
 
   // The input: a frame starts once every output that it goes to has decided.
   logic frame_valid, start, started, goes_valid;
-  logic [PORTS-1:0] goes, decided, current, marked_for;
+  logic [PORTS-1:0] goes, decided, current;
   logic   [4:0] kept_pipe;
   patch_t [1:0] mark_patches;
   logic words_valid, from_ingress_tlast, marks;
@@ -177,8 +177,6 @@ module port
   end else begin : g_no_mark
     assign {marks, marked_word, marked_checksum, frame_is_v6, ip_at} = '0;
   end
-  always_ff @(posedge clk) marked_for <= started && !rst ? goes : '0;
-  assign marked = marks ? marked_for : '0;
   assign mark_patches = {
     {marks, ip_at, marked_word, 2'b11},
     {marks && !frame_is_v6, ip_at + 10'd5, marked_checksum, 2'b11}
@@ -217,25 +215,30 @@ module port
       .addresses,
       .arrived,
       .arrived_header,
-      .acked,
       .rewritten,
-      .was_floored,
-      .lost(lost_in)
+      .was_floored
   );
 
   // The first word leaves `ingress` 3 clocks after `started`, the last one of the frame before that
   // 2 clocks after it, at the latest. Outputs take words 5 clocks after a grant.
   localparam int unsigned WAITS = WIDTH < 512 ? 1 : 2;
   logic [PORTS-1:0] current_1, current_words;
-  always_ff @(posedge clk) {current_words, current_1} <= {current_1, current};
+  logic was_started, marked_1, marked_words;
+  always_ff @(posedge clk) begin
+    {current_words, current_1} <= {current_1, current};
+    // Whether a frame gets a mark is known in the clock after its start.
+    was_started <= started;
+    if (was_started) marked_1 <= marks;
+    marked_words <= marked_1;
+  end
 
   delay #(
-      .BITS  (WIDTH + WIDTH / 8 + 1),
+      .BITS  (WIDTH + WIDTH / 8 + 2),
       .CLOCKS(WAITS)
   ) words_of (
       .clk,
-      .value  ({from_ingress_tdata, from_ingress_tkeep, from_ingress_tlast}),
-      .delayed({words_tdata, words_tkeep, words_tlast})
+      .value  ({marked_words, from_ingress_tdata, from_ingress_tkeep, from_ingress_tlast}),
+      .delayed({words_marked, words_tdata, words_tkeep, words_tlast})
   );
 
   logic [WAITS-1:0][PORTS-1:0] valid_pipe;
@@ -246,6 +249,7 @@ module port
     if (rst) valid_pipe <= '0;
   end
 
+  logic [PORTS-1:0] joined, joined_marked;
   output_port #(
       .WIDTH       (WIDTH),
       .INPUTS      (PORTS),
@@ -277,9 +281,19 @@ module port
       .queue_bytes,
       .departed,
       .departure,
+      .joined,
       .dropped,
-      .lost(lost_out)
+      .lost()
   );
+
+  // A mark counts once its frame has joined the queue: what is in there leaves. Several inputs may
+  // end a frame in the same clock.
+  logic [15:0] marks_joined;
+  always_comb begin
+    marks_joined = '0;
+    for (int unsigned i = 0; i < PORTS; i++)
+    marks_joined = marks_joined + {15'b0, joined_marked[i]};
+  end
 
   logic was_clamping;
   logic [63:0] hcf_due_ns;
@@ -287,8 +301,10 @@ module port
   always_ff @(posedge clk) begin
     if (hcf_tick) hcf_due_ns <= now_ns + {32'b0, hcf_p.every_ns};
     if (departed) left_bytes <= left_bytes + {48'b0, departure.bytes};
-    was_clamping <= is_clamping;
+    was_clamping  <= is_clamping;
+    joined_marked <= joined & in_marked;
     if (rst) begin
+      joined_marked <= '0;
       hcf_due_ns <= '0;
       left_bytes <= '0;
     end
@@ -299,17 +315,14 @@ module port
     counts[REG_counter_egress_packets-FIRST] = {15'b0, departed};
     counts[REG_counter_egress_bytes-FIRST] = departed ? departure.bytes : '0;
     counts[REG_counter_ingress_packets-FIRST] = {15'b0, arrived};
-    counts[REG_counter_acks-FIRST] = {15'b0, acked};
+    counts[REG_counter_acks-FIRST] = {15'b0, arrived && header_is_ack(arrived_header)};
     counts[REG_counter_acks_rewritten-FIRST] = {15'b0, rewritten};
     counts[REG_counter_acks_floored-FIRST] = {15'b0, was_floored};
-    counts[REG_counter_ecn_marks-FIRST] = {15'b0, is_marked};
-    counts[REG_counter_syns-FIRST] =
-        {15'b0, arrives_tcp && (arrived_header.offset_flags[7:0] & TCP_FLAG_SYN[7:0]) != 0} +
+    counts[REG_counter_ecn_marks-FIRST] = marks_joined;
+    counts[REG_counter_syns-FIRST] = {15'b0, arrived && header_is_syn(arrived_header)} +
         {15'b0, departed && departure.is_tcp && (departure.flags & TCP_FLAG_SYN[7:0]) != 0};
     counts[REG_counter_zero_windows-FIRST] = {
-      15'b0,
-      arrives_tcp && arrived_header.window == 0 &&
-        (arrived_header.offset_flags[7:0] & TCP_FLAG_ACK[7:0]) != 0
+      15'b0, arrived && header_is_zero_window(arrived_header, window_p.wscale_source)
     };
     counts[REG_counter_clamps-FIRST] = {15'b0, is_clamping && !was_clamping};
     counts[REG_counter_data_dropped-FIRST] = {15'b0, dropped};

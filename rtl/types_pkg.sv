@@ -27,8 +27,8 @@ package types_pkg;
     logic [15:0] window;
     logic [15:0] checksum;
     logic [15:0] payload;           // bytes
-    logic [15:0] mss;               // option, 0: none
-    logic [7:0]  scale;             // option, SCALE_NONE: none
+    logic        has_scale;         // option
+    logic [7:0]  scale;
     logic [6:0]  scale_at;          // of its value, bytes from the start of the TCP header
     logic        is_authenticated;  // TCP-MD5 or TCP-AO
   } header_t;
@@ -62,7 +62,10 @@ package types_pkg;
     ip_t         ip;
   } frame_t;
 
-  localparam logic [7:0] SCALE_NONE = core_pkg::FLOW_SCALE_NONE[7:0];
+  // Clocks from a frame's last word to its addresses, its IP header and the rest; from a question to
+  // a scheme until its answer; from a header to its patches.
+  localparam int unsigned ADDRESSES_CLOCKS = 2, IP_CLOCKS = 7, HEADER_CLOCKS = 38;
+  localparam int unsigned ANSWER_CLOCKS = 14, PATCHES_CLOCKS = 17;
 
   // What is counted of a frame that leaves.
   typedef struct packed {
@@ -71,6 +74,25 @@ package types_pkg;
     logic [7:0]  flags;
     logic [15:0] payload;
   } departure_t;
+
+  // What bpf/port.h counts of a segment that enters: `syns`; `acks`, of which SYNs are; and
+  // `zero_windows`, where the window's upper bits may be its scale.
+  function automatic logic header_is_syn(input header_t header);
+    header_is_syn = header.reason == core_pkg::PASS_NONE &&
+        (header.offset_flags[7:0] & core_pkg::TCP_FLAG_SYN[7:0]) != 0;
+  endfunction
+  function automatic logic header_is_ack(input header_t header);
+    header_is_ack = header_is_syn(header) ||
+        (header.reason == core_pkg::PASS_NONE &&
+         (header.offset_flags[7:0] & core_pkg::TCP_FLAG_ACK[7:0]) != 0);
+  endfunction
+  function automatic logic header_is_zero_window(input header_t header,
+                                                 input logic [31:0] wscale_source);
+    header_is_zero_window = header_is_ack(header) &&
+        (header.offset_flags[7:0] & core_pkg::TCP_FLAG_RST[7:0]) == 0 &&
+        (wscale_source == core_pkg::WSCALE_WINDOW_BITS && !header_is_syn(header) ?
+         header.window[11:0] == 0 : header.window == 0);
+  endfunction
 
   // A 16-bit word that leaves changed.
   typedef struct packed {

@@ -23,11 +23,14 @@ module window_rewriter
     input  wire logic                  floored,
     // 17 clocks after the header.
     output patch_t              [ 4:0] patches,
-    output logic                       is_ack,
     output logic                       is_rewritten,
     output logic                       is_floored
 );
-  localparam int unsigned ANSWER = 14;
+  localparam int unsigned ANSWER = ANSWER_CLOCKS;
+
+  if (PATCHES_CLOCKS != ANSWER + 3) begin : g_bad_latency
+    $fatal(1, "patches follow three clocks after the answer");
+  end
 
   typedef struct packed {
     logic        is_ack;        // its window may change
@@ -56,7 +59,7 @@ module window_rewriter
     first.is_ack = is_open && (flags & TCP_FLAG_ACK[7:0]) != 0;
     // Of an answer alone only the client would know that it was stripped.
     first.is_stripped = is_open && is_syn && (flags & TCP_FLAG_ACK[7:0]) == 0 &&
-        p.wscale_source == WSCALE_STRIPPED && header.scale != SCALE_NONE;
+        p.wscale_source == WSCALE_STRIPPED && header.has_scale;
     first.clears = is_open && !is_syn && p.wscale_source == WSCALE_RESERVED_BITS &&
         p.clears_bits[0] && header.offset_flags[11:8] != 0;
     first.carries = p.wscale_source == WSCALE_WINDOW_BITS && !is_syn;
@@ -136,7 +139,6 @@ module window_rewriter
 
   // The other patches wait for the checksum, which takes 2 clocks.
   typedef struct packed {
-    logic       is_ack;
     logic       is_rewritten;
     logic       is_floored;
     logic       has_checksum;
@@ -152,7 +154,6 @@ module window_rewriter
   assign scale_word = last.tcp_at + {4'b0, last.scale_at[6:1]};
 
   always_ff @(posedge clk) begin
-    written.is_ack <= last.is_ack;
     written.is_rewritten <= changes;
     written.is_floored <= changes && floored;
     written.has_checksum <= changes || last.is_stripped;
@@ -163,9 +164,7 @@ module window_rewriter
     written.second <= {last.is_stripped, scale_word, NOPS, 1'b1, last.scale_at[0]};
     now_written <= written;
   end
-  assign {is_ack, is_rewritten, is_floored} = {
-    now_written.is_ack, now_written.is_rewritten, now_written.is_floored
-  };
+  assign {is_rewritten, is_floored} = {now_written.is_rewritten, now_written.is_floored};
   assign patches = {
     {now_written.has_checksum, now_written.checksum_at, next_checksum, 2'b11},
     now_written.window,

@@ -9,15 +9,15 @@
 `default_nettype none
 
 module corundum_app #(
-    parameter int unsigned       WIDTH         = 512,    // AXIS_SYNC_DATA_WIDTH
-    parameter int unsigned       RX_USER_WIDTH = 97,     // bit 0: bad frame; then the time stamp
-    parameter int unsigned       TX_USER_WIDTH = 17,     // bit 0: bad frame; then the tag
-    parameter int unsigned       TX_TAG_WIDTH  = 16,
-    parameter int unsigned       PTP_TS_WIDTH  = 96,
-    parameter int unsigned       BUFFER_BYTES  = 65536,
-    parameter int unsigned       STORE_BYTES   = 32768,
-    parameter int unsigned       CLOCK_PS      = 4000,
-    parameter logic        [3:0] SCHEMES       = '1
+    parameter int unsigned WIDTH = 512,  // AXIS_SYNC_DATA_WIDTH
+    parameter int unsigned RX_USER_WIDTH = 97,  // bit 0: bad frame; then the time stamp
+    parameter int unsigned TX_USER_WIDTH = 17,  // bit 0: bad frame; then the tag
+    parameter int unsigned TX_TAG_WIDTH = 16,
+    parameter int unsigned PTP_TS_WIDTH = 96,
+    parameter int unsigned BUFFER_BYTES = core_pkg::DEFAULT_BUFFER_BYTES,
+    parameter int unsigned STORE_BYTES = 32768,
+    parameter int unsigned CLOCK_PS = 4000,
+    parameter logic [3:0] SCHEMES = '1
 ) (
     input  wire logic                     clk,
     input  wire logic                     rst,

@@ -4,8 +4,9 @@
 //
 // tuser is NetFPGA's: bytes 0 and 1 the length, byte 2 the source, byte 3 the destinations, a bit for
 // each port, even ones the MACs' (MAC i: bit 2 * i). Frames leave in order, with their tuser. Only the
-// windows of frames from a MAC change, and by frames of the host (odd bits) no scheme's state does; of
-// any frame `stripped` removes a SYN's scale option and `clears_bits` clears reserved bits. A frame
+// windows of frames from a MAC change. Frames of the host (odd bits) that go to a MAC count as what
+// leaves by it: its scheme learns of their flows and of the size of their segments. Of any frame
+// `stripped` removes a SYN's scale option and `clears_bits` clears reserved bits. A frame
 // without room in the store is lost, as the input never waits. The queues are counted from what the
 // output queues report.
 // HCF needs queues of its own, so it is not here. Latency: 61 clocks from a frame's last word.
@@ -59,8 +60,6 @@ module netfpga_slot
     output logic                          s_axil_rvalid,
     input  wire logic                     s_axil_rready
 );
-  // Clocks from a frame's last word to its header, and from the question to the answer.
-  localparam int unsigned HEADER = 38, ANSWER = 14, REWRITTEN = 17;
   localparam int unsigned FIRST = REGISTERS - COUNTERS;
 
   logic clk, rst;
@@ -88,7 +87,7 @@ module netfpga_slot
   );
 
   // tuser comes with a frame's first word, and waits until its last one has left.
-  logic is_first, was_kept, arrived, acked, rewritten, was_floored, lost;
+  logic is_first, was_kept, arrived, rewritten, was_floored;
   logic has_user, frame_valid, started;
   logic [127:0] user, last_user, user_1, user_2;
   addresses_t addresses;
@@ -127,7 +126,7 @@ module netfpga_slot
 
   delay #(
       .BITS  (2 * PORTS),
-      .CLOCKS(HEADER)
+      .CLOCKS(HEADER_CLOCKS)
   ) route (
       .clk,
       .value  ({from, to}),
@@ -136,7 +135,7 @@ module netfpga_slot
 
   delay #(
       .BITS  (PORTS),
-      .CLOCKS(ANSWER + 1)
+      .CLOCKS(ANSWER_CLOCKS + 1)
   ) answered (
       .clk,
       .value  (from_now),
@@ -145,7 +144,7 @@ module netfpga_slot
 
   delay #(
       .BITS  (PORTS),
-      .CLOCKS(REWRITTEN)
+      .CLOCKS(PATCHES_CLOCKS)
   ) written (
       .clk,
       .value  (from_now),
@@ -189,10 +188,8 @@ module netfpga_slot
       .addresses,
       .arrived,
       .arrived_header(header),
-      .acked,
       .rewritten,
-      .was_floored,
-      .lost
+      .was_floored
   );
 
   // A scheme for each MAC; the answer is that of the frame's source.
@@ -254,9 +251,17 @@ module netfpga_slot
     always_comb begin
       counts[i] = '0;
       counts[i][REG_counter_ingress_packets-FIRST] = {15'b0, arrived && from_now[i]};
-      counts[i][REG_counter_acks-FIRST] = {15'b0, acked && from_written[i]};
+      counts[i][REG_counter_acks-FIRST] = {15'b0, arrived && from_now[i] && header_is_ack(header)};
       counts[i][REG_counter_acks_rewritten-FIRST] = {15'b0, rewritten && from_written[i]};
       counts[i][REG_counter_acks_floored-FIRST] = {15'b0, was_floored && from_written[i]};
+      counts[i][REG_counter_syns-FIRST] = {15'b0, arrived && from_now[i] && header_is_syn(header)} +
+          {15'b0, arrived && to_now[i] && header_is_syn(header)};
+      counts[i][REG_counter_zero_windows-FIRST] = {
+        15'b0,
+        arrived && from_now[i] && header_is_zero_window(
+          header, values[0][32*REG_window_wscale_source+:32]
+        )
+      };
       counts[i][REG_counter_egress_packets-FIRST] = {15'b0, pkt_removed[i]};
       counts[i][REG_counter_egress_bytes-FIRST] = pkt_removed[i] ? bytes_removed[i] : '0;
       counts[i][REG_counter_clamps-FIRST] = {15'b0, clamping[i] && !was_clamping[i]};

@@ -11,7 +11,7 @@ module taxi_macs #(
     parameter int unsigned PORTS = 4,
     parameter int unsigned RX_USER_W = 1,  // bit 0: the frame is bad; then a time stamp
     parameter int unsigned TX_TAG_W = 8,
-    parameter int unsigned BUFFER_BYTES = 65536,
+    parameter int unsigned BUFFER_BYTES = core_pkg::DEFAULT_BUFFER_BYTES,
     parameter int unsigned STORE_BYTES = 32768,
     parameter int unsigned CLOCK_PS = 6400,
     parameter logic [3:0] SCHEMES = '1

@@ -30,12 +30,14 @@ SIGNALS = [
     Signal("word leaves", "tx_tvalid", 1, "a word leaves by port 1"),
 ]
 VALUES = [
-    ("question: window", WINDOWS + "window"),
-    ("limit, bytes", WINDOWS + "limit"),
-    ("floor, bytes", WINDOWS + "floor"),
-    ("answer: window", WINDOWS + "lowered"),
-    ("changed", WINDOWS + "changed"),
+    ("question: window", WINDOWS + "window", 1),
+    ("limit, bytes", WINDOWS + "limit", 11),
+    ("floor, bytes", WINDOWS + "floor", 11),
+    ("answer: window", WINDOWS + "lowered", 15),
+    ("changed", WINDOWS + "changed", 15),
 ]
+"""What the scheme has of the ACK, and how many clocks after the ACK's header: 10 clocks after the
+question limit and floor are known, 14 after it the answer. At other times it is of other headers."""
 
 
 def read(path: Path) -> tuple[dict[str, list[int]], int]:
@@ -82,8 +84,9 @@ def find(series: dict[str, list[int]], name: str) -> list[int]:
 def page(series: dict[str, list[int]], count: int) -> str:
     """What happens in each clock, from the first word on."""
     high = {s: [value >> s.bit & 1 for value in find(series, s.name)] for s in SIGNALS}
-    values = {label: find(series, name) for label, name in VALUES}
     begin = high[SIGNALS[0]].index(1)
+    header = find(series, IN + "line_in.headers.header_valid").index(1, begin)
+    values = [(label, find(series, name), header + after) for label, name, after in VALUES]
     rows: list[tuple[int, int, str]] = []
     for clock in range(begin, count):
         events = [
@@ -91,9 +94,7 @@ def page(series: dict[str, list[int]], count: int) -> str:
             for s in SIGNALS
             if high[s][clock] and not (s.label == "waits" and high[s][clock - 1])
         ]
-        for label, numbers in values.items():
-            if clock > begin and numbers[clock] != numbers[clock - 1]:
-                events.append(f"{label} {numbers[clock]:,}")
+        events += [f"{label} {numbers[clock]:,}" for label, numbers, known in values if clock == known]
         text = "; ".join(events)
         if rows and rows[-1][2] == text and rows[-1][1] == clock - 1:
             rows[-1] = (rows[-1][0], clock, text)

@@ -11,8 +11,8 @@ struct Parsed {
     u32 reason = 15; // enum pass_reason; 15: TCP
     bool is_ip = false, is_v6 = false;
     u32 ip = 0, tcp = 0; // offsets
-    u32 payload = 0, mss = 0, scale = 0xfe, scale_at = 0;
-    bool is_authenticated = false;
+    u32 payload = 0, scale = 0, scale_at = 0;
+    bool has_scale = false, is_authenticated = false;
     u16 offset_flags = 0, window = 0, checksum = 0;
 };
 
@@ -33,9 +33,8 @@ inline void parse_options(const Frame &f, u32 at, u32 length, Parsed &found) {
         u32 bytes = i + 1 < length ? f[at + i + 1] : 0;
         if (bytes < 2 || i + bytes > length)
             return;
-        if (kind == 2 && bytes == 4)
-            found.mss = word(f, at + i + 2);
         if (kind == 3 && bytes == 3) {
+            found.has_scale = true;
             found.scale = f[at + i + 2];
             found.scale_at = 20 + i + 2;
         }
@@ -148,7 +147,7 @@ inline Frame options(Random &r) {
         switch (r.below(8)) {
         case 0: list.insert(list.end(), {2, 4, (u8)r.next(), (u8)r.next()}); break;
         case 1:
-        case 2: list.insert(list.end(), {3, 3, (u8)r.below(16)}); break;
+        case 2: list.insert(list.end(), {3, 3, (u8)(r.chance(80) ? r.below(16) : 240 + r.below(16))}); break;
         case 3: list.push_back(1); break;
         case 4: list.insert(list.end(), {1, 1, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8}); break;
         case 5: list.insert(list.end(), {4, 2}); break;

@@ -20,7 +20,7 @@ static Frame rewritten(Frame f, const window_params &c, const fairq_state &s, co
 
     if (found.reason != 15 || found.is_authenticated || flags & TCP_FLAG_RST)
         return f;
-    if (is_syn && found.scale != 0xfe &&
+    if (is_syn && found.has_scale &&
         window_syn_scale(&c, std::min<u32>(found.scale, TCP_MAX_SCALE), is_answer) == TCP_SCALE_UNKNOWN)
         for (u32 i = found.scale_at - 2; i <= found.scale_at; i++) {
             checksum = tcp_checksum_update_byte(checksum, i, f[at + i], 1);
@@ -49,6 +49,16 @@ static Frame rewritten(Frame f, const window_params &c, const fairq_state &s, co
         }
     }
     set_word(f, at + 16, checksum);
+    return f;
+}
+
+// A SYN with a window scale, sound but for the scale.
+static Frame syn_with_scale(u8 scale) {
+    Frame f(60);
+    set_word(f, 12, 0x0800);
+    set_word(f, 14, 0x4500), set_word(f, 16, 44), f[22] = 64, f[23] = 6;
+    set_word(f, 46, 0x6000 | TCP_FLAG_SYN), set_word(f, 48, 60000);
+    set_word(f, 54, 0x0303), set_word(f, 56, scale << 8 | 1);
     return f;
 }
 
@@ -127,6 +137,8 @@ int main(int argc, char **argv) {
         d.m_start = 1;
         for (int i = 0; i < 100; i++) {
             Frame f = any_frame(r, max_payload);
+            if (b.config.wscale_source == WSCALE_STRIPPED && r.chance(25))
+                f = syn_with_scale(r.pick<u8>({0, 14, 15, 253, 254, 255}));
             bool is_bad = r.chance(3);
             if (r.chance(1))
                 f.resize(9019 + r.below(200)); // longer than allowed

@@ -106,22 +106,22 @@ static void test_queue(Bench &b) {
     };
     u32 packets = get_register(b, 0, "counter_egress_packets");
     u32 bytes = get_register(b, 0, "counter_egress_bytes");
-    for (int i = 0; i < 3; i++) // up to 30000 bytes; the clamp begins at 32768
-        queue(10000, 0);
+    for (int i = 0; i < 3; i++) // up to 15000 bytes; the clamp begins at 16384
+        queue(5000, 0);
     queue(1500, 1500);
     check(window_at(1), 60000, "the window", "a queue below alpha2");
     queue(3000, 0);
     check(window_at(1), 2920, "the window", "a queue beyond alpha2");
     check(window_at(4), 60000, "the window", "MAC 1");
     check(get_register(b, 0, "counter_clamps"), 1, "counted", "clamps");
-    queue(1000, 15000);
+    queue(1000, 10000); // 9000 bytes; the clamp ends at 6553
     check(window_at(1), 2920, "the window", "a queue above alpha1");
-    queue(0, 15000);
+    queue(0, 5000);
     check(window_at(1), 60000, "the window", "a queue below alpha1");
     packets = get_register(b, 0, "counter_egress_packets") - packets;
     bytes = get_register(b, 0, "counter_egress_bytes") - bytes;
     check(packets, 3, "counted", "frames that left");
-    check(bytes, 31500, "counted", "bytes that left");
+    check(bytes, 16500, "counted", "bytes that left");
 }
 
 int main(int argc, char **argv) {
@@ -143,6 +143,7 @@ int main(int argc, char **argv) {
     set_register(b, 0, "port_scheme", 1);
     for (int i = 0; i < 1000; i++)
         b.step();
+    u32 syns = get_register(b, 0, "counter_syns"), syns_1 = get_register(b, 1, "counter_syns");
     b.send(1, 4, b.frame(60));
     b.drain();
     u32 alone = b.windows[1].back();
@@ -150,6 +151,13 @@ int main(int argc, char **argv) {
         b.send(1, 4, b.frame(60, 0x12)); // a SYN-ACK by MAC 0 begins a flow there
         b.drain();
     }
+    check(get_register(b, 0, "counter_syns") - syns, 40, "counted", "SYN-ACKs that enter by MAC 0");
+    check(get_register(b, 1, "counter_syns") - syns_1, 40, "counted", "SYN-ACKs that leave by MAC 1");
+    for (u8 flags : {0x10, 0x11, 0x14, 0x04, 0x18, 0x01, 0x02}) // four of them are ACKs or SYNs, no RST
+        b.send(1, 4, segment(1, 2, 60, flags, 0, b.number++));
+    b.drain();
+    check(get_register(b, 0, "counter_zero_windows"), 4, "counted", "windows of 0");
+    check(get_register(b, 1, "counter_zero_windows"), 0, "counted", "windows of 0, MAC 1");
     for (auto &one : b.windows)
         one.clear();
     for (u8 from : {1, 4, 2, 8})

@@ -36,7 +36,7 @@ struct Bench : Clocked<Voutput_port> {
     Frame leaving;
     // Bytes in the buffer; bytes and words with those that have just left.
     u64 held = 0, held_late = 0, words_late[INPUTS] = {};
-    u64 left = 0, left_bytes = 0, departed = 0, departed_bytes = 0, dropped = 0, lost = 0;
+    u64 left = 0, left_bytes = 0, departed = 0, departed_bytes = 0, dropped = 0, lost = 0, joined = 0;
     bool is_hcf = false, sends = false;
     bool may_refuse = false; // it prepares
     u64 grants = 0;
@@ -96,6 +96,7 @@ struct Bench : Clocked<Voutput_port> {
             departed++, departed_bytes += size;
             held -= size;
         }
+        joined += __builtin_popcount(block.joined);
         decide();
         take();
         drops.push_back(block.drops), drops.pop_front();
@@ -170,6 +171,7 @@ struct Bench : Clocked<Voutput_port> {
             step();
         check(is_done(), 1, "all done", "the end");
         check(held + held_late + leaving.size(), 0, "bytes inside", "the end");
+        check(joined, departed, "frames that joined", "the end");
         check(departed_bytes, left_bytes, "bytes departed", "the end");
     }
     void prepare(bool hcf) {

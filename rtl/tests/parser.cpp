@@ -63,7 +63,8 @@ static void compare_header(const VlWide<5> &header, const Frame &f, const std::s
     Parsed p = parse(f);
     Fields<VlWide<5>> fields{header};
     bool authenticated = fields.next(1);
-    u32 scale_at = fields.next(7), scale = fields.next(8), mss = fields.next(16);
+    u32 scale_at = fields.next(7), scale = fields.next(8);
+    bool has_scale = fields.next(1);
     u32 payload = fields.next(16), checksum = fields.next(16), window = fields.next(16);
     u32 offset_flags = fields.next(16), tcp_at = fields.next(10);
     u32 to_port = fields.next(16), from_port = fields.next(16), reason = fields.next(4);
@@ -78,10 +79,9 @@ static void compare_header(const VlWide<5> &header, const Frame &f, const std::s
     check(window, p.window, "window", where);
     check(checksum, p.checksum, "checksum", where);
     check(payload, p.payload, "payload", where);
-    check(mss, p.mss, "mss", where);
-    check(scale, p.scale, "scale", where);
-    if (p.scale != 0xfe)
-        check(scale_at, p.scale_at, "scale_at", where);
+    check(has_scale, p.has_scale, "has_scale", where);
+    if (p.has_scale)
+        check(scale, p.scale, "scale", where), check(scale_at, p.scale_at, "scale_at", where);
     check(authenticated, p.is_authenticated, "is_authenticated", where);
 }
 

@@ -38,6 +38,7 @@ struct Bench : Clocked<Vethernet_switch> {
     uint64_t last_in[PORTS] = {};
     uint64_t first_out[PORTS] = {}, last_out[PORTS] = {}, words_out[PORTS] = {};
     u32 window = 0;      // of the last frame that left, if it is TCP over plain IPv4
+    u64 marked[PORTS] = {}, syns[PORTS] = {}; // frames that left with CE; that are SYNs
     bool is_bad = false; // the MAC marks what enters
     u32 idle = 0, busy = 0;
     u32 stopped = 0; // a bit for each port that cannot send
@@ -104,6 +105,8 @@ struct Bench : Clocked<Vethernet_switch> {
         left[output]++;
         window = f.size() >= 54 ? word(f, 48) : 0;
         left_bytes[output] += f.size();
+        marked[output] += f.size() >= 54 && word(f, 12) == 0x0800 && (f[15] & 3) == 3;
+        syns[output] += f.size() >= 54 && f[47] == TCP_FLAG_SYN;
         while (may_lose && !line.empty() && memcmp(&line.front().end()[-4], &f.end()[-4], 4))
             line.pop_front();
         check(line.empty(), 0, "a frame that none expects", where);

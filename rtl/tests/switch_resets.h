@@ -4,7 +4,7 @@
 
 #include "switch_bench.h"
 
-// A reset in each clock of a frame's way, and a few behind it, with all ports busy: what was inside
+// A reset in clocks of a frame's way, and a few behind it (in each with 40 cases and more), with all ports busy: what was inside
 // is gone, nothing of it leaves later, and the switch is as new.
 static void test_resets(Bench &b, int cases) {
     u32 clocks = 1514 / WORD_BYTES + 100;
