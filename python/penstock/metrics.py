@@ -18,7 +18,7 @@ OF_SEEDS = "of_seeds"
 """In a group's mean over several seeds, what the mean does not show (see `penstock.missing`)."""
 
 CLOSE, NEAR = 0.15, 0.25
-"""How far apart times and rates, and tails and counts, may be and still agree."""
+"""How far apart means and what finished, and tails and what failed, may be and still agree."""
 
 
 @dataclass(frozen=True)

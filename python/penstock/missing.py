@@ -2,7 +2,7 @@
 """What a number leaves out: flows and jobs that did not finish, and seeds that have none."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from penstock.metric_names import leaves, number
@@ -47,6 +47,22 @@ def is_cut_off(path: str, group: Result) -> bool:
     if not re.search(r"\.p\d+$", path):
         return False
     return path in group.get(OF_SEEDS, {}).get("cut_off", ()) or unfinished(path, group) > 0
+
+
+def without_cut_off(numbers: Mapping[str, float | None], run: Result) -> dict[str, float | None]:
+    """The numbers of a run by full names, null where a percentile is unfinished.
+
+    Args:
+        numbers: of the run, as `metric_names.flat` has them.
+        run: one scheme's part of a summary, of one seed.
+    """
+    cut_off = {
+        f"{name}.{'.'.join(path)}"
+        for name, group in run["groups"].items()
+        for path in leaves(group)
+        if is_cut_off(".".join(path), group)
+    }
+    return {name: None if name in cut_off else value for name, value in numbers.items()}
 
 
 def of_seeds(groups: Sequence[Result]) -> dict[str, Any]:

@@ -126,6 +126,9 @@ def reproduce(
         option_checks.nothing_runs("--recorded", {**shortening, "--record": record})
     elif record:
         option_checks.recordable(shortening)
+    if quick:
+        for name in experiment_names.shortened(experiments)[1]:
+            typer.echo(f"{name}: left out, as a synthesis takes minutes", err=True)
     if page is not None:
         folders.check_file(page)
     _reproduce(
@@ -196,6 +199,8 @@ def _open(experiments: list[str], **options: Any) -> None:  # noqa: ANN401 (open
 def _list(
     experiments: list[tuple[str, str]], cpu_s: dict[str, float | None], *, as_json: bool
 ) -> None:
+    from penstock_papers import experiment_names  # start-up: the simulator
+
     if as_json:
         rows = [{"id": name, "title": title, "cpu_s": cpu_s[name]} for name, title in experiments]
         print_json({"experiments": rows})
@@ -205,4 +210,5 @@ def _list(
     for name, title in experiments:
         took = cpu_s[name]
         time = "" if took is None else f"  {took:>6,.0f} s of CPU time"
+        time = "   minutes of synthesis" if experiment_names.is_synthesized(name) else time
         typer.echo(f"{name:<{width}}  {title:<{longest}}{time}".rstrip())

@@ -30,6 +30,24 @@ def cpu_s(experiment: str) -> float | None:
     return float(found[1]) if found else None
 
 
+def is_synthesized(experiment: str) -> bool:
+    """Whether its numbers are those of a synthesis of `rtl/`, which takes minutes."""
+    return 'analysis = "hardware.' in (find(experiment) / "claims.toml").read_text(encoding="utf-8")
+
+
+def shortened(ids: Sequence[str]) -> tuple[list[str], list[str]]:
+    """What `--quick` runs of these ids, and what of `all` it leaves out.
+
+    Raises:
+        ScenarioError: one that is named cannot be shortened.
+    """
+    left_out = [name for name in chosen(ids) if is_synthesized(name)]
+    if named := [name for name in left_out if name in ids]:
+        message = f"{named[0]}: is synthesized, which nothing shortens; leave out --quick"
+        raise ScenarioError(message)
+    return [name for name in chosen(ids) if name not in left_out], left_out
+
+
 def find(experiment: str) -> Path:
     """The folder of an experiment.
 

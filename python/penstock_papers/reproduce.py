@@ -19,7 +19,7 @@ from penstock_papers import (
     reproduction_folder,
 )
 from penstock_papers.experiment import Experiment
-from penstock_papers.experiment_names import chosen
+from penstock_papers.experiment_names import chosen, shortened
 from penstock_papers.experiment_runs import Work
 from penstock_papers.reproduction import Reproduction
 
@@ -63,7 +63,8 @@ def reproduce(
         RunError: an experiment's `claims.toml` is wrong. An experiment that fails later is
             marked as `failed`.
     """
-    wanted = [experiment_files.load(name) for name in chosen(ids)]
+    names = shortened(ids)[0] if quick else chosen(ids)
+    wanted = [experiment_files.load(name) for name in names]
     if on != execution.SIMULATOR:
         theory = [one.id for one in wanted if one.scenario is None]
         if theory or quick:

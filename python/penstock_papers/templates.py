@@ -28,7 +28,8 @@ def figures(template: Table) -> list[Table]:
         ValueError: a word of a text is not defined.
     """
     made = []
-    for words in _combinations(template.get("for", {})):
+    for given in _combinations(template.get("for", {})):
+        words = _filled(given, given)
         table = {**template, **{key: words[key] for key in _FIGURE if key in words}}
         made.append(_filled({key: table[key] for key in table if key != "for"}, words))
     return made

@@ -119,6 +119,13 @@ def test_a_second_run_gets_its_own_folder(ran, small):
     assert "runs/small-2/report.html" in done.stdout
 
 
+@pytest.mark.parametrize("group", ["lab", "fleet"])
+def test_a_group_of_commands_without_one_prints_its_help(group):
+    out = penstock(group).stdout
+    assert out.startswith(f"Usage: penstock {group} [OPTIONS] COMMAND")
+    assert "\nCommands:\n" in out
+
+
 def test_the_help_has_where_a_second_run_goes():
     words = " ".join(penstock("run", "--help").stdout.replace("│", " ").split())
     assert "Default: runs/NAME, or where that is taken runs/NAME-2" in words

@@ -102,7 +102,8 @@ def test_the_runs_are_called_by_their_substrates(tmp_path):
 
 def test_what_differs_in_the_settings_is_listed(tmp_path):
     first = make_run()
-    scenario = first.summary["scenario"] | {"tcp": {"profile": "linux"}}
+    tables = {"tcp": {"profile": "linux"}, "measure": {}}  # an empty one sets nothing
+    scenario = first.summary["scenario"] | tables
     second = replace(make_run(mice=31), info=first.info | {"substrate": "lab"})
     third = replace(first, summary=first.summary | {"scenario": scenario})
     names = ("first", "second", "third")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import json
+import re
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -209,6 +212,33 @@ def test_every_shipped_experiment_runs_and_is_judged(tmp_path, monkeypatch):
                     if isinstance(side, Measure) and not side.analysis:
                         side.of(made)
     assert reproduction_document.read(folder)["judged"] == sum(one.judged for one in done)
+
+
+def test_quick_leaves_out_what_is_synthesized(monkeypatch, capsys):
+    names, left_out = experiment_names.shortened(["all"])
+    assert left_out == ["fairq-tab2"]
+    assert "fairq-5a" in names
+    assert "fairq-tab2" not in names
+    with pytest.raises(ScenarioError, match=r"fairq-tab2: is synthesized.* --quick"):
+        reproduce.reproduce(["fairq-tab2"], quick=True)
+    with contextlib.suppress(SystemExit):
+        command(monkeypatch, "--list")
+    assert re.search(r"fairq-tab2 .* minutes of synthesis", capsys.readouterr().out)
+
+
+def test_a_switch_is_synthesized_alone_and_after_a_notice(monkeypatch, capsys):
+    asked = []
+
+    def run(command, **_):
+        asked.append(command)
+        return subprocess.CompletedProcess(command, int("--question" in command), "", "")
+
+    monkeypatch.setattr(hardware.subprocess, "run", run)
+    hardware.folder.cache_clear()
+    hardware.folder(sizes="xc2vp-3-64-4")
+    hardware.folder.cache_clear()
+    assert asked[-1] == ["make", "--silent", "rtl-resources", "SIZES=xc2vp-3-64-4"]
+    assert "Synthesizing xc2vp-3-64-4" in capsys.readouterr().err
 
 
 def command(monkeypatch, *arguments):

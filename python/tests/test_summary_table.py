@@ -55,6 +55,14 @@ def test_the_busiest_ports_are_marked_as_some_of_many(made_up):
     assert abouts == {"port, one of the 3 of 16 that dropped most"}
 
 
+def test_ports_without_drops_are_not_those_that_dropped_most(made_up):
+    for result in made_up.summary["results"]:
+        port = {**result["ports"]["a->b"], "drops": 0}
+        result["ports"] = {f"port{n}": port for n in range(16)}
+    abouts = {block.about for block in summary_table.blocks(made_up.summary)[2:]}
+    assert abouts == {"port, one of 16, none of which dropped"}
+
+
 def test_closed_loops_begin_as_many_flows_as_they_can(made_up):
     made_up.summary["results"][1]["groups"]["mice"]["flows"] = 12_500
     _, mice, _ = summary_table.blocks(made_up.summary)

@@ -73,6 +73,17 @@ def test_a_row_for_each_point_scheme_and_seed(sweep, tmp_path):
     assert "±" in out
 
 
+def test_a_percentile_is_null_where_too_few_flows_finished(sweep, tmp_path):
+    late = ("--set", "traffic.mice.start_gap=2 ms", "--set", "duration=7 ms")
+    _, out, _ = sweep(*OVER, *late, "--scheme", "drop-tail")
+    table = pl.read_parquet(tmp_path / "runs/small-sweep/sweep.parquet")
+    few = table.filter(pl.col("mice.unfinished") > 0)
+    assert not few.is_empty()
+    assert few["mice.fct_s.p99"].null_count() == few.height
+    assert few["mice.fct_s.mean"].null_count() < few.height
+    assert "unfinished" in out
+
+
 def test_the_folder_can_be_reported_again(sweep, tmp_path):
     sweep(*OVER, "--over", "scheme.alpha=0.1,0.2", "--show", "elephants.goodput")
     folder = tmp_path / "runs/small-sweep"

@@ -291,6 +291,11 @@ mod tests {
         assert!(refused.contains("controller.floor"), "{refused}");
         let refused = sets(&[("scheme", "sicc"), ("canary", "10%")]).unwrap_err();
         assert!(refused.contains("canary"), "{refused}");
+        let refused = sets(&[("scheme", "fairq"), ("canary", "110%")]).unwrap_err();
+        assert!(
+            refused.contains("canary=110%: is 110 %; allowed"),
+            "{refused}"
+        );
         assert_eq!(sets(&[("scheme", "fairq")]).unwrap().shim(), None);
     }
 

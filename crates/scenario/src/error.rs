@@ -34,7 +34,7 @@ pub struct ScenarioError {
     pub file: PathBuf,
     /// The overrides as given, `KEY=VALUE`.
     pub overrides: Vec<String>,
-    /// Never empty; in the order of the file's lines.
+    /// Never empty; in the order of the file's lines, what is missing last.
     pub problems: Vec<Problem>,
 }
 

@@ -87,8 +87,9 @@ fn is_sure(section: &str, failed: &HashSet<String>) -> bool {
         })
 }
 
+/// In the order of the file's lines; what is missing comes last, as a key that is misspelt is often the cause.
 fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
-    problems.sort_by_key(|problem| problem.at);
+    problems.sort_by_key(|problem| (problem.what.starts_with("is missing"), problem.at));
     problems
 }
 

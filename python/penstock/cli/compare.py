@@ -25,9 +25,11 @@ def compare(
     """Compare runs with the first: what differs in their settings, and in their results.
 
     The runs may differ in settings, seeds and substrates; the numbers that both have are compared.
-    Times and rates agree within 15 %, tails and counts within 25 %; a difference is significant if
-    it is larger than the seeds explain (Welch's t test, 95 %), which needs several seeds in each
-    run. A percentile of completion times is unfinished where more flows did not finish than lie
+    Means, medians, queues, utilization, fairness and the counts of flows and of finished ones agree
+    within 15 %; the p99 and maximum of completion times, flows per second, and the counts of
+    unfinished or late flows, timeouts and drops within 25 %. A difference is significant if it is
+    larger than the seeds explain (Welch's t test, 95 %), which needs several seeds in each run. A
+    percentile of completion times is unfinished where more flows did not finish than lie
     above it: then it does not agree, or is not judged if it is in both runs.
     --json prints `settings`, `agree`, `of`, `significant`, `tested`, `left_out`, and `lines`: a
     list of `run`, `scheme`, `group`, `measure`, `first`, `second`, `ratio`, `agrees`,

@@ -131,6 +131,9 @@ def main() -> None:
             typer.echo("\n".join(f"penstock: {text}" for text in error.lines()), err=True)
             sys.exit(error.exit_code)
         _fail(str(error), error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
+        typer.echo(error.message)
+        code = 0
     except click.ClickException as error:
         _fail(_with_hint(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):

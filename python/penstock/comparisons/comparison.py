@@ -141,8 +141,9 @@ class Comparison:
         """How much differs, of what can be judged."""
         counted = self.as_json()
         agree = (
-            f"{counted['agree']} of {counted['of']} numbers agree: times and rates within 15 %, "
-            "counts and tails within 25 %."
+            f"{counted['agree']} of {counted['of']} numbers agree: means, medians, queues and "
+            "finished flows within 15 %; p99, maximum, timeouts, drops and unfinished flows within "
+            "25 %."
         )
         about = [*self._about_unfinished(), *self.left_out]
         if not counted["tested"]:
@@ -292,7 +293,7 @@ def _files(run: Run, documents: Sequence[dict[str, Any]]) -> dict[str, str]:
 def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in table.items():
-        is_table = isinstance(value, dict) and value
+        is_table = isinstance(value, dict)  # an empty one sets nothing
         flat |= _flat(value, f"{prefix}{key}.") if is_table else {f"{prefix}{key}": value}
     return flat
 

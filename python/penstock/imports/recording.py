@@ -22,6 +22,13 @@ MOST_HOSTS = 1000
 FILE, TABLE = "scenario.toml", "recorded.csv"
 _LONGEST_MS = 1_152_921_504  # that a scenario may last
 
+_OPTIONS = {
+    "fabric.host_link.rate": "--rate",
+    "fabric.host_link.delay": "--delay",
+    "fabric.buffer": "--buffer",
+}
+"""The options by the keys of the scenario that they set."""
+
 _SCENARIO = """\
 # Written by `penstock import`. Keys and units: docs/scenarios.md, or `penstock schema`.
 title = "Recorded: {title}"
@@ -71,7 +78,7 @@ def read(path: Path, *, kind: str | None = None, gap_s: float = 0.01) -> Recordi
         ScenarioError: it cannot be read, or holds no transfer; one line.
     """
     if kind is not None and kind not in FORMATS:
-        message = f"kind: no format '{kind}'; allowed: {', '.join(FORMATS)}"
+        message = f"--as: no format '{kind}'; allowed: {', '.join(FORMATS)}"
         raise ScenarioError(message)
     try:
         with path.open("rb") as file:
@@ -141,8 +148,20 @@ def _rate(source: Source, table: str) -> float:
     with tempfile.TemporaryDirectory() as elsewhere:
         path = Path(elsewhere) / TABLE
         path.write_text(table, encoding="utf-8")
-        text = resolve(source, (("traffic.recorded.file", json.dumps(str(path))),))
+        try:
+            text = resolve(source, (("traffic.recorded.file", json.dumps(str(path))),))
+        except ScenarioError as error:
+            raise _of_option(error) from None
     return units.to_bps(parsed(text)["fabric"]["host_link"]["rate"])
+
+
+def _of_option(error: ScenarioError) -> ScenarioError:
+    """The error of a file that is not written, as that of the option whose value is wrong."""
+    for key, option in _OPTIONS.items():
+        _, found, what = str(error).partition(f" {key}: ")
+        if found:
+            return ScenarioError(f"{option}: {what.partition(' (and ')[0]}")
+    return error
 
 
 def _recording(path: Path, found: Found) -> Recording:

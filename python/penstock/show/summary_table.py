@@ -169,7 +169,9 @@ def blocks(summary: Values, ports: int = 3, *, is_detailed: bool = False) -> lis
     busiest = sorted(first["ports"], key=lambda name: -_drops(results, name))
     about = "port"
     if len(busiest) > ports:
+        has_drops = _drops(results, busiest[0]) > 0
         about = f"port, one of the {ports} of {len(busiest)} that dropped most"
+        about = about if has_drops else f"port, one of {len(busiest)}, none of which dropped"
     for name in busiest[:ports]:
         pauses = any("pauses" in result["ports"][name] for result in results)
         groups.append(_block(results, "ports", name, PORT + (PAUSES if pauses else ()), about))

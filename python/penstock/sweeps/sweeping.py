@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from penstock import execution, folders, metric_names, results
+from penstock import execution, folders, metric_names, missing, results
 from penstock.errors import InterruptedRunError, PenstockError, RunError, resumable
 from penstock.execution import SIMULATOR, Progress, Task
 from penstock.scenario import Overrides, Scenario
@@ -103,7 +103,7 @@ def _compute(
     plan: Plan, stored: Store, jobs: int | None, cluster: str | None, progress: Progress | None
 ) -> tuple[pl.DataFrame, list[str], list[str]]:
     """Runs what is missing; returns the folder's table, a line for each failure, and notes."""
-    missing = [task for task in plan.tasks if task.key not in stored.done]
+    lacking = [task for task in plan.tasks if task.key not in stored.done]
     failures: list[str] = []
     reports = []
 
@@ -112,10 +112,11 @@ def _compute(
 
     options: dict[str, Any] = {"jobs": jobs, "cluster": cluster, "progress": progress}
     try:
-        for task, row in execution.execute(missing, failed=failed, **options):
+        for task, row in execution.execute(lacking, failed=failed, **options):
             if task.key not in stored.done:
                 summary = json.loads(row.summary)
-                stored.add(task, metric_names.flat(summary))
+                numbers = missing.without_cut_off(metric_names.flat(summary), summary)
+                stored.add(task, numbers)
                 reports.append(summary.get("substrate", {}))
     except KeyboardInterrupt:
         done = sum(task.key in stored.done for task in plan.tasks)

@@ -9,6 +9,7 @@ each scheme, bit 0 for none, the bits of a word, and the number of ports.
 
 import json
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -64,8 +65,12 @@ def counted(cells: Mapping[str, int]) -> Counts:
 
 
 @cache
-def folder(target: str = "rtl-resources") -> Path:
+def folder(target: str = "rtl-resources", sizes: str = "") -> Path:
     """Where the results of the synthesis are; runs it if necessary (some minutes).
+
+    Args:
+        target: of the Makefile.
+        sizes: the configurations to synthesize; default: those of the target.
 
     Raises:
         RunError: it fails, or this is no clone of the repository.
@@ -73,21 +78,29 @@ def folder(target: str = "rtl-resources") -> Path:
     if not (ROOT / "rtl").is_dir():
         message = "rtl/ is only in a clone of the repository: run this there"
         raise RunError(message)
-    done = subprocess.run(
-        ["make", "--silent", target], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    chosen = [f"SIZES={sizes}"] if sizes else []
+    if sizes and not _is_done(chosen):
+        text = f"Synthesizing {sizes}, a switch of rtl/: some minutes of one core"
+        sys.stderr.write(f"{text}\n")
+    command = ["make", "--silent", target, *chosen]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
         message = f"make {target}: {(done.stderr or done.stdout).strip()[-500:]}"
         raise RunError(message)
     return ROOT / "target" / "rtl" / "synth"
 
 
+def _is_done(sizes: list[str]) -> bool:
+    """Whether the results of these sizes are there, and not older than the sources."""
+    command = ["make", "--question", "-C", "rtl", "resources", *sizes]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode == 0
+
+
 def switch(scheme: str, width: int = WIDTH, ports: int = PORTS, family: str = PAPER) -> Counts:
     """The resources of a switch with one scheme: its ports, and what is around them."""
-    port, rest = (
-        counted(_read(f"{family}-{SCHEMES[scheme]}-{width}-{ports}-{part}"))
-        for part in ("port", "rest")
-    )
+    size = f"{family}-{SCHEMES[scheme]}-{width}-{ports}"
+    where = folder(sizes=size)
+    port, rest = (counted(_read(where, f"{size}-{part}")) for part in ("port", "rest"))
     return {key: ports * port[key] + rest[key] for key in port}
 
 
@@ -99,7 +112,7 @@ def increase(scheme: str, width: int = WIDTH, ports: int = PORTS) -> Counts:
 
 def adapter(name: str) -> Counts:
     """What an adapter takes of an FPGA of `PLATFORMS`, without the switch in it."""
-    return counted(_read(f"{name}-adapter"))
+    return counted(_read(folder(), f"{name}-adapter"))
 
 
 def placed(block: str) -> Placed:
@@ -114,8 +127,8 @@ def placed(block: str) -> Placed:
     )
 
 
-def _read(name: str) -> Mapping[str, int]:
-    document = json.loads((folder() / f"{name}.json").read_text(encoding="utf-8"))
+def _read(where: Path, name: str) -> Mapping[str, int]:
+    document = json.loads((where / f"{name}.json").read_text(encoding="utf-8"))
     cells: Mapping[str, int] = document["design"]["num_cells_by_type"]
     return cells
 

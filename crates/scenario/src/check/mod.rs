@@ -90,9 +90,13 @@ pub(super) fn check(scenario: &Scenario, root: &Node) -> Vec<Problem> {
     checker.schemes(scenario);
     let buildable = checker.fabric(&scenario.fabric, largest_packet(scenario));
     checker.tcp(&Tcp::default(), &scenario.tcp, "tcp");
-    checker.require(!scenario.traffic.is_empty(), "traffic", || {
-        "has no entry; allowed: [traffic.NAME]".to_owned()
-    });
+    // One that could not be read is in the file all the same; typing reports it.
+    let written = root.get("traffic").map_or(0, |table| table.keys().count());
+    checker.require(
+        written > 0 || !scenario.traffic.is_empty(),
+        "traffic",
+        || "has no entry; allowed: [traffic.NAME]".to_owned(),
+    );
     for (name, traffic) in &scenario.traffic {
         let key = format!("traffic.{name}");
         checker.name(name, &key);
@@ -239,7 +243,10 @@ impl Checker<'_> {
         });
         let share = port.canary.map_or(1.0, |share| share.0);
         self.require(share > 1e-9 && share <= 1.0, &within("canary"), || {
-            format!("is {} %; allowed: above 0 %, at most 100 %", share * 100.0)
+            format!(
+                "is {} %; allowed: above 0 %, at most 100 %",
+                (share * 1e8).round() / 1e6
+            )
         });
     }
 

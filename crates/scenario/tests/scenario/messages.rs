@@ -41,6 +41,22 @@ fn broken_overrides() {
     }
 }
 
+/// A table of traffic whose only entry is wrong is not empty.
+#[test]
+fn a_wrong_traffic_is_an_entry() {
+    let before = SAMPLE.find("[traffic.").unwrap();
+    let head = SAMPLE[..before].replace(", \"mine\"", "");
+    let only = "[traffic.mice]\nkind = \"incats\"\nflows = 1\n";
+    let line = |text: &str| parse(text).unwrap_err().to_string();
+    let wrong = line(&format!("{head}{only}"));
+    assert!(
+        wrong.contains("traffic.mice.kind: unknown value \"incats\"") && !wrong.contains("more"),
+        "{wrong}"
+    );
+    let empty = line(&format!("{head}[traffic]\n"));
+    assert!(empty.contains("traffic: has no entry"), "{empty}");
+}
+
 #[test]
 fn all_problems_come_at_once() {
     let broken = SAMPLE
