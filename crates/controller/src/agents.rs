@@ -3,7 +3,7 @@
 
 use crate::fabric::REBIND_NS;
 use penstock_sdn::message::{self, Body, Key, Notice, Peer, Received};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
 
 /// Most guests that are known.
@@ -15,6 +15,8 @@ struct Agent {
     address: Option<SocketAddr>,
     /// Notices go to it as frames.
     takes_frames: bool,
+    /// The guests that its last HELLO had: all that it has.
+    guests: HashSet<IpAddr>,
     last_ns: u64,
     refused: u64,
 }
@@ -42,6 +44,7 @@ impl Agents {
                 peer: Peer::new(key, number),
                 address: None,
                 takes_frames,
+                guests: HashSet::new(),
                 last_ns: 0,
                 refused: 0,
             };
@@ -88,8 +91,17 @@ impl Agents {
         Some((number, received))
     }
 
-    /// A guest's shim is its first agent's, as long as that sends.
+    /// A guest's shim is its first agent's, as long as that sends and has it.
     fn claim(&mut self, number: u16, guests: &[IpAddr], now_ns: u64) {
+        if let Some(agent) = self.agents.get_mut(&number) {
+            let all = guests.iter().copied().collect();
+            let before = std::mem::replace(&mut agent.guests, all);
+            for gone in before.difference(&agent.guests) {
+                if self.shims.get(gone) == Some(&number) {
+                    self.shims.remove(gone);
+                }
+            }
+        }
         if self.shims.len() + guests.len() > MAX_GUESTS {
             // Those of agents that send stay.
             let agents = &self.agents;
@@ -100,7 +112,8 @@ impl Agents {
         for guest in guests.iter().take(MAX_GUESTS) {
             let owner = self.shims.get(guest).and_then(|one| self.agents.get(one));
             let is_free = owner.is_none_or(|one| now_ns.saturating_sub(one.last_ns) > REBIND_NS);
-            if is_free && self.shims.len() < MAX_GUESTS {
+            let has_room = self.shims.len() < MAX_GUESTS || self.shims.contains_key(guest);
+            if is_free && has_room {
                 self.shims.insert(*guest, number);
             }
         }
@@ -132,10 +145,47 @@ impl Agents {
 mod tests {
     use super::*;
 
+    fn two() -> Agents {
+        let keys = [1, 2].map(|number| (number, (Key::new(&[7; 32]), false)));
+        Agents::new(BTreeMap::from(keys))
+    }
+
+    fn hello(agents: &mut Agents, number: u16, guests: &[IpAddr], now_ns: u64) {
+        agents.agents.get_mut(&number).expect("it is there").last_ns = now_ns;
+        agents.claim(number, guests, now_ns);
+    }
+
+    #[test]
+    fn a_guest_moves_once_its_agent_has_it_no_more() {
+        let mut agents = two();
+        let [stays, moves] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
+        hello(&mut agents, 1, &[stays, moves], 1);
+        hello(&mut agents, 2, &[moves], 2);
+        assert_eq!(agents.shims[&moves], 1, "two claim it");
+        hello(&mut agents, 1, &[stays], 3);
+        hello(&mut agents, 2, &[moves], 4);
+        assert_eq!((agents.shims[&stays], agents.shims[&moves]), (1, 2));
+    }
+
+    #[test]
+    fn a_guest_moves_when_the_table_is_full() {
+        let mut agents = two();
+        let guests: Vec<_> = (0..MAX_GUESTS as u32)
+            .map(|number| IpAddr::from(number.to_be_bytes()))
+            .collect();
+        let (moves, others) = guests.split_first().expect("there are some");
+        hello(&mut agents, 1, &[*moves], 1);
+        hello(&mut agents, 2, others, 1);
+        let now_ns = 2 + REBIND_NS;
+        agents.agents.get_mut(&2).expect("it is there").last_ns = now_ns;
+        agents.shims.insert(*moves, 1); // it is silent, and was not swept yet
+        agents.claim(2, &guests, now_ns);
+        assert_eq!(agents.shims[moves], 2);
+    }
+
     #[test]
     fn guests_of_an_agent_that_is_silent_make_room() {
-        let keys = [1, 2].map(|number| (number, (Key::new(&[7; 32]), false)));
-        let mut agents = Agents::new(BTreeMap::from(keys));
+        let mut agents = two();
         let guests: Vec<_> = (0..MAX_GUESTS as u32 + 1)
             .map(|number| IpAddr::from(number.to_be_bytes()))
             .collect();

@@ -23,6 +23,19 @@ const OPENFLOW: u16 = 6653;
 /// `enum sicc_messages`.
 const BY_FRAME: usize = 1;
 
+/// Parameters that have no effect on a controller: those of the simulator, and those of shims.
+const WITHOUT_EFFECT: [&str; 9] = [
+    "interval",
+    "latency",
+    "loss",
+    "rate",
+    "queue_reports",
+    "floor",
+    "expires",
+    "pair_scale",
+    "rounds_down",
+];
+
 /// The file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -226,6 +239,17 @@ impl Config {
         let links = links.collect::<Result<_>>()?;
         let controller = Controller::new(incast, watched, keys, lldp, self.writes);
         Ok(controller.with_links(links, self.find_links))
+    }
+
+    /// The keys of `controller` that are given and have no effect.
+    pub fn without_effect(&self) -> Vec<&'static str> {
+        let given = self
+            .controller
+            .params()
+            .into_iter()
+            .flat_map(|one| one.given());
+        let names = given.filter_map(|(param, value)| value.map(|_| param.key));
+        names.filter(|name| WITHOUT_EFFECT.contains(name)).collect()
     }
 
     /// SICC's parameters at a port; those by default where it only counts.

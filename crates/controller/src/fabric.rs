@@ -125,6 +125,17 @@ impl Fabric {
         true
     }
 
+    /// A link is not there any more. Where its ports lead has to be found again.
+    pub fn remove_link(&mut self, from: Place, to: Place, now_ns: u64) {
+        for end in [from, to] {
+            self.links.remove(&end);
+            let ports = self.switches.get_mut(&end.datapath);
+            if let Some(since) = ports.and_then(|ports| ports.get_mut(&end.port)) {
+                *since = now_ns;
+            }
+        }
+    }
+
     /// A frame of a host has arrived at a port. Returns whether that is new; it is ignored at ports
     /// that lead to switches, and if the host is at another one ([`REBIND_NS`]).
     pub fn add_host(&mut self, host: Mac, place: Place, now_ns: u64) -> bool {

@@ -13,7 +13,7 @@
 //! | `agents`, `followers` | agents that report queues and get notices; those that ask for the flows of ports |
 //! | `guests` | where the addresses of guests are |
 //! | [`status`], [`metrics`] | what the controller knows and did |
-//! | `recent` | a map of bounded size |
+//! | `recent`, `shares` | maps of bounded size, the second with a share for each guest |
 
 mod agents;
 pub mod config;
@@ -29,5 +29,6 @@ mod recent;
 pub mod rules;
 pub mod segment;
 pub mod server;
+mod shares;
 pub mod status;
 pub mod switch;

@@ -10,11 +10,17 @@ use penstock_controller::config::Config;
 use penstock_controller::server::Server;
 use penstock_controller::status::Status;
 use penstock_linux::note;
-use std::io::Read;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use std::fmt::Display;
+use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// A controller that has not answered by then does not.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
     match run(Cli::parse().command) {
@@ -29,6 +35,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<()> {
     match command {
         Command::Run { config } => {
+            raise_limit()?;
             let mut server = Server::new(&Config::read(&config)?)?;
             let stop = Arc::new(AtomicBool::new(false));
             for signal in [
@@ -43,9 +50,15 @@ fn run(command: Command) -> Result<()> {
             server.run(&stop)
         }
         Command::Check { config } => {
-            Config::read(&config)?.build([0; 32])?;
-            println!("{}: no problem", config.display());
-            Ok(())
+            let read = Config::read(&config)?;
+            read.build([0; 32])?;
+            for key in read.without_effect() {
+                note!(
+                    "{}: note: controller.{key} has no effect here, but in the simulator or in a shim",
+                    config.display()
+                );
+            }
+            print(format_args!("{}: no problem", config.display()))
         }
         Command::Status { config, json } => {
             let path = Config::read(&config)?.status;
@@ -53,14 +66,26 @@ fn run(command: Command) -> Result<()> {
                 path.context("status: not in the configuration; give the path of a socket")?;
             let mut text = String::new();
             UnixStream::connect(&path)
-                .and_then(|mut stream| stream.read_to_string(&mut text))
-                .with_context(|| format!("{}: no controller there", path.display()))?;
-            if json {
-                println!("{text}");
-            } else {
-                println!("{}", serde_json::from_str::<Status>(&text)?);
-            }
-            Ok(())
+                .and_then(|mut stream| {
+                    stream.set_read_timeout(Some(PATIENCE))?;
+                    stream.read_to_string(&mut text)
+                })
+                .with_context(|| format!("{}: no controller answers there", path.display()))?;
+            let status: Status = serde_json::from_str(&text)
+                .with_context(|| format!("{}: no status", path.display()))?;
+            if json { print(text) } else { print(status) }
         }
     }
+}
+
+/// Prints a line, unless nothing reads it.
+fn print(line: impl Display) -> Result<()> {
+    writeln!(std::io::stdout(), "{line}").context("standard output")
+}
+
+/// Allows as many connections as the system does.
+fn raise_limit() -> Result<()> {
+    let limit = getrlimit(Resource::Nofile);
+    let current = limit.maximum;
+    setrlimit(Resource::Nofile, Rlimit { current, ..limit }).context("limit of open files")
 }

@@ -4,6 +4,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::hash::Hash;
 
+/// Whether an order with room for `most` has so many stale entries that they are to be dropped.
+pub(crate) fn is_long(entries: usize, most: usize) -> bool {
+    entries > 2 * most
+}
+
 /// A map of bounded size: of more, the oldest is forgotten.
 #[derive(Clone, Debug)]
 pub(crate) struct Recent<K, V> {
@@ -31,7 +36,12 @@ impl<K: Copy + Eq + Hash, V: Copy> Recent<K, V> {
         self.order.push_back((key, self.inserted));
         let before = self.known.insert(key, (value, self.inserted));
         let mut gone: Vec<V> = before.into_iter().map(|(value, _)| value).collect();
-        while self.known.len() > most || self.order.len() > 2 * most {
+        if is_long(self.order.len(), most) {
+            let known = &self.known;
+            self.order
+                .retain(|(key, number)| known.get(key).is_some_and(|(_, last)| last == number));
+        }
+        while self.known.len() > most {
             let Some((oldest, number)) = self.order.pop_front() else {
                 break;
             };
@@ -111,5 +121,16 @@ mod tests {
             recent.insert(number % 2, number, 2);
         }
         assert!(recent.order.len() <= 4 && recent.len() == 2);
+    }
+
+    #[test]
+    fn one_that_is_inserted_again_and_again_keeps_the_others() {
+        let mut recent = Recent::default();
+        for number in 0..1000 {
+            recent.insert(number.min(3), number, 4);
+        }
+        assert_eq!((recent.get(&0), recent.len()), (Some(0), 4));
+        let all = [(1, 0), (2, 1), (3, 2), (1000, 999)];
+        assert_eq!(recent.after(0).collect::<Vec<_>>(), all);
     }
 }

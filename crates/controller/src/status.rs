@@ -23,6 +23,9 @@ pub struct Port {
 pub struct Status {
     /// Switches that are known, connected or not, hexadecimal.
     pub switches: Vec<String>,
+    /// Those of them that are connected.
+    #[serde(default)]
+    pub connected: Vec<String>,
     /// How many of them take rules from this controller.
     pub written: usize,
     /// Links between them: switch and port of both ends.
@@ -48,8 +51,10 @@ impl Status {
     pub fn of(controller: &Controller) -> Status {
         let fabric = controller.fabric();
         let place = |at: crate::fabric::Place| format!("{:016x}:{}", at.datapath, at.port);
+        let datapath = |one: u64| format!("{one:016x}");
         Status {
-            switches: fabric.switches().map(|one| format!("{one:016x}")).collect(),
+            switches: fabric.switches().map(datapath).collect(),
+            connected: controller.connected().into_iter().map(datapath).collect(),
             written: controller.written(),
             links: fabric
                 .links()
@@ -76,7 +81,8 @@ impl fmt::Display for Status {
         let switches = self.switches.join(", ");
         writeln!(
             f,
-            "switches  {switches} (rules written to {})",
+            "switches  {switches} ({} connected, rules written to {})",
+            self.connected.len(),
             self.written
         )?;
         for link in &self.links {

@@ -2,7 +2,9 @@
 //! A switch, as one connection shows it: its ports, our role at it, and the rules that it has.
 
 use crate::fabric::MAX_HOSTS;
-use crate::openflow::{FlowMod, Frames, Port, Role, Route, Version, Writer, failure, number};
+use crate::openflow::{
+    FlowMod, Frames, HELLO, Port, Role, Route, Version, Writer, failure, number,
+};
 use crate::rules;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -44,6 +46,8 @@ pub(crate) struct Switch {
     barrier: Option<u32>,
     /// A rule was refused since.
     is_refused: bool,
+    /// A request other than for a rule has failed.
+    has_failed: bool,
     /// The old and the new ones have no room together.
     is_full: bool,
     pub last_ns: u64,
@@ -55,7 +59,7 @@ impl Switch {
     pub fn new(now_ns: u64) -> Switch {
         let mut switch = Switch {
             frames: Frames::default(),
-            out: Writer::new(Version::V13),
+            out: Writer::new(HELLO),
             version: None,
             datapath: None,
             ports: BTreeMap::new(),
@@ -67,6 +71,7 @@ impl Switch {
             digest: None,
             barrier: None,
             is_refused: false,
+            has_failed: false,
             is_full: false,
             last_ns: now_ns,
             echo_ns: now_ns,
@@ -152,16 +157,21 @@ impl Switch {
     }
 
     /// It refused a rule. Returns whether that is the first since rules were written.
-    pub fn on_refusal(&mut self, code: u16) -> bool {
+    pub fn on_refusal(&mut self, kind: u16, code: u16) -> bool {
         self.digest = None;
-        self.is_full |= code == failure::TABLE_FULL;
+        self.is_full |= (kind, code) == (failure::FLOW_MOD_FAILED, failure::TABLE_FULL);
         !std::mem::replace(&mut self.is_refused, true)
     }
 
-    /// The ports that have a link, without the switch's own.
+    /// Another request failed. Returns whether that is the first.
+    pub fn on_failure(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_failed, true)
+    }
+
+    /// The ports that have a link; the switch's own if its stack uses it.
     pub fn usable_ports(&self) -> impl Iterator<Item = u32> {
-        let ports = self.ports.values();
-        let usable = ports.filter(|port| port.is_up && port.number <= number::MAX);
-        usable.map(|port| port.number)
+        let ports = self.ports.values().filter(|port| port.is_up);
+        let numbers = ports.map(|port| port.number);
+        numbers.filter(|port| *port <= number::MAX || *port == number::LOCAL)
     }
 }

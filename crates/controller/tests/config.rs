@@ -101,3 +101,15 @@ fn the_status_takes_the_place_of_a_dead_socket_alone() {
     let kept = std::fs::read_to_string(&file).expect("it is there");
     assert_eq!(kept, "precious");
 }
+
+#[test]
+fn parameters_of_the_simulator_and_of_shims_are_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let given = "kind = \"sicc\"\nloss = 0.5\nduration = \"5 ms\"\nfloor = 2\n";
+    let text = RIGHT.replace("kind = \"sicc\"\n", given);
+    let mut named = read(folder.path(), &text)
+        .expect("it is right")
+        .without_effect();
+    named.sort_unstable();
+    assert_eq!(named, ["floor", "loss"]);
+}

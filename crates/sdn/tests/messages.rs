@@ -182,6 +182,40 @@ fn nothing_of_another_session_is_taken() {
 }
 
 #[test]
+fn recorded_messages_keep_no_session_from_its_begin() {
+    let mut peer = Peer::new(key(), HOST);
+    let mut recorded: Vec<Vec<u8>> = (100..150)
+        .map(|session| Agent::new(key(), HOST, session).seal(&hello()))
+        .collect();
+    for session in 1..5 {
+        let mut agent = Agent::new(key(), HOST, session);
+        let mut random = 1000 * session;
+        let mut replay = |peer: &mut Peer| {
+            for message in &recorded {
+                random += 1;
+                let answer = peer.unseal(message, random);
+                assert!(!matches!(answer, Ok(Received::Body(_))), "{answer:?}");
+            }
+        };
+        let first = agent.seal(&hello());
+        replay(&mut peer);
+        let Ok(Received::Answer(answer)) = peer.unseal(&first, 7 * session) else {
+            panic!("a session that is not known is challenged");
+        };
+        replay(&mut peer);
+        assert_eq!(agent.unseal(&answer), Ok(Body::Notices(Vec::new())));
+        let second = agent.seal(&hello());
+        assert_eq!(
+            peer.unseal(&second, 9 * session),
+            Ok(Received::Body(hello()))
+        );
+        assert_eq!(peer.unseal(&second, 1), Err(Refused::Repeated));
+        // In the next session it is of no use, with its challenge.
+        recorded.push(second);
+    }
+}
+
+#[test]
 fn the_own_messages_are_not_taken() {
     let (mut agent, mut peer) = ends();
     let own = agent.seal(&hello());

@@ -136,9 +136,9 @@ impl Link {
             }
             let next = interval.map_or(self.hello, |_| self.hello.min(report));
             if is_readable(&self.socket, self.frames.as_ref(), next)
-                && let Ok((length, from)) = self.socket.recv_from(&mut bytes)
-                && from == self.controller
+                && let Ok(length) = self.socket.recv(&mut bytes)
             {
+                // From any address, of which a controller may have several: the seal shows whose it is.
                 self.receive(&bytes[..length]);
             }
             while let Some(Ok(length)) = self.frames.as_ref().map(|one| one.recv(&mut bytes)) {

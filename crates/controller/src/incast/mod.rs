@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Incast at ports: `core/sicc.h` decides; here is whose flows lead through which port.
 
+mod orders;
 mod port;
 
 use crate::fabric::Place;
-use crate::recent::Recent;
 use crate::segment::{Flow, Segment};
+use crate::shares::Shares;
 use crate::status;
+use orders::once;
 use penstock_core::Params;
 use penstock_core::flow::flag::{ACK, FIN, RST, SYN};
 use penstock_core::sicc::{self, SiccOrder};
-use penstock_sdn::message::{FlowOptions, Notice, Order, QueueReport};
+use penstock_sdn::message::{FlowOptions, Notice};
 use port::{Known, Port};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap};
@@ -42,8 +44,6 @@ struct Options {
     mss: Option<u16>,
     scale: Option<u8>,
     seq: u32,
-    /// Where the connection was begun: by this SYN, or by the one that it answers.
-    begun_at: Place,
 }
 
 /// The ports that are watched, and the flows through them.
@@ -56,8 +56,9 @@ pub struct Incast {
     sends_own_options: bool,
     mss_bytes: u16,
     ports: HashMap<Place, Port>,
-    /// Of the SYN of each direction.
-    options: Recent<Flow, Options>,
+    /// Of the SYN of each direction, each of the guest that has begun the connection: by this SYN, or by the
+    /// one that it answers.
+    options: Shares<Flow, Options>,
     /// Ports whose flows have changed since this was taken.
     changed: BTreeSet<Place>,
     counters: Counters,
@@ -74,7 +75,7 @@ impl Incast {
             sends_own_options: sicc::sends_own_options(params),
             mss_bytes: params.field("mss_bytes") as u16,
             ports: HashMap::new(),
-            options: Recent::default(),
+            options: Shares::default(),
             changed: BTreeSet::new(),
             counters: Counters::default(),
         }
@@ -145,15 +146,18 @@ impl Incast {
     ) -> Vec<Notice> {
         self.counters.copies += 1;
         let (flow, flags) = (segment.flow, segment.flags);
-        let (begun_at, agreed) = self.learn(edge, segment);
-        let known = Known::new(begun_at, agreed);
+        let (begun_at, agreed) = self.agreed(edge, segment);
         let is_proper = flags & SYN == 0 && self.ends_properly(segment);
+        let order = |place: &Place| match flags & SYN {
+            0 => self.end(*place, flow, flags, is_proper, now_ns),
+            _ => self.begin(*place, flow, begun_at, agreed, flags, now_ns),
+        };
+        let orders: Vec<_> = path.iter().map(order).collect();
+        if flags & (SYN | RST) == SYN && self.needs_options(flow, path, back) {
+            self.keep_options(begun_at, segment);
+        }
         let mut notices = Vec::new();
-        for place in path {
-            let order = match flags & SYN {
-                0 => self.end(*place, flow, flags, is_proper, now_ns),
-                _ => self.begin(*place, flow, known, flags, now_ns),
-            };
+        for (place, order) in path.iter().zip(orders) {
             notices.extend(self.notices_of(*place, flow, order));
         }
         for place in back {
@@ -170,41 +174,54 @@ impl Incast {
         notices
     }
 
-    /// Keeps what a SYN offers. Returns where its connection was begun, and, if it answers the SYN before
-    /// it, what both ends agreed on.
-    fn learn(&mut self, edge: Place, segment: &Segment) -> (Place, Option<FlowOptions>) {
+    /// Where the connection of a SYN was begun, and, if it answers the SYN before it, what both ends agreed
+    /// on.
+    fn agreed(&self, edge: Place, segment: &Segment) -> (Place, Option<FlowOptions>) {
         if segment.flags & (SYN | RST) != SYN {
             return (edge, None);
         }
         let peer = self.options.get(&segment.flow.reverse());
         let is_answer =
             |peer: &Options| segment.flags & ACK != 0 && segment.ack == peer.seq.wrapping_add(1);
-        let peer = peer.filter(is_answer);
+        let Some((peer, begun_at)) = peer.filter(|(peer, _)| is_answer(peer)) else {
+            return (edge, None);
+        };
+        let [mss, other] = [segment.mss, peer.mss].map(|mss| mss.unwrap_or(DEFAULT_MSS_BYTES));
+        let agreed = FlowOptions {
+            source: segment.flow.source,
+            destination: segment.flow.destination,
+            mss_bytes: mss.min(other),
+            scales: segment.scale.zip(peer.scale).map(|(own, peer)| [own, peer]),
+        };
+        (begun_at, Some(agreed))
+    }
+
+    /// Whether a port on its way knows the flow of a SYN, or one on the way back may count the answer.
+    fn needs_options(&self, flow: Flow, path: &[Place], back: &[Place]) -> bool {
+        let mut ports = path.iter().filter_map(|place| self.ports.get(place));
+        ports.any(|port| port.knows(&flow))
+            || back.iter().any(|place| self.ports.contains_key(place))
+    }
+
+    /// Keeps what a SYN offers.
+    fn keep_options(&mut self, begun_at: Place, segment: &Segment) {
         let own = Options {
             mss: segment.mss,
             scale: segment.scale,
             seq: segment.seq,
-            begun_at: peer.map_or(edge, |peer| peer.begun_at),
         };
-        let most = self.limits.flows * self.ports.len().max(1);
-        self.options.insert(segment.flow, own, most);
-        let agreed = peer.map(|peer| {
-            let [mss, other] = [own, peer].map(|end| end.mss.unwrap_or(DEFAULT_MSS_BYTES));
-            FlowOptions {
-                source: segment.flow.source,
-                destination: segment.flow.destination,
-                mss_bytes: mss.min(other),
-                scales: own.scale.zip(peer.scale).map(|(own, peer)| [own, peer]),
-            }
-        });
-        (own.begun_at, agreed)
+        // A flow of a port has two directions.
+        let most = |flows: usize| 2 * flows * self.ports.len().max(1);
+        let [most, most_own] = [self.limits.flows, self.limits.guest_flows as usize].map(most);
+        let flow = segment.flow;
+        self.options.insert(flow, own, begun_at, most, most_own);
     }
 
     /// Whether it is a FIN of one who has the other end's SYN, as its acknowledgment shows: who makes up
     /// connections does not know that.
     fn ends_properly(&self, segment: &Segment) -> bool {
         let peer = self.options.get(&segment.flow.reverse());
-        let got = |peer: Options| segment.ack.wrapping_sub(peer.seq).wrapping_sub(1);
+        let got = |(peer, _): (Options, Place)| segment.ack.wrapping_sub(peer.seq).wrapping_sub(1);
         segment.flags & (FIN | RST | ACK) == FIN | ACK
             && peer.is_some_and(|peer| got(peer) < MOST_GOT_BYTES)
     }
@@ -214,14 +231,17 @@ impl Incast {
         &mut self,
         place: Place,
         flow: Flow,
-        known: Known,
+        begun_at: Place,
+        agreed: Option<FlowOptions>,
         flags: u8,
         now_ns: u64,
     ) -> SiccOrder {
         let Some(port) = self.ports.get_mut(&place) else {
             return SiccOrder::Keep;
         };
-        let (is_learned, counts) = port.begin(flow, known, &self.limits, self.decides, now_ns);
+        let known = Known::new(agreed);
+        let (is_learned, counts) =
+            port.begin(flow, begun_at, known, &self.limits, self.decides, now_ns);
         self.counters.ignored_syns += u64::from(!counts);
         if is_learned {
             self.changed.insert(place);
@@ -274,72 +294,6 @@ impl Incast {
             false => SiccOrder::Keep,
         }
     }
-
-    /// The notices of an order about a port, which a segment of this flow caused.
-    fn notices_of(&mut self, place: Place, flow: Flow, order: SiccOrder) -> Vec<Notice> {
-        match order {
-            SiccOrder::OnOne => vec![notice(flow, self.on(flow))],
-            order if order.starts() => {
-                let Some(port) = self.ports.get_mut(&place) else {
-                    return Vec::new();
-                };
-                port.seen.incasts += 1;
-                let flows: Vec<Flow> = port.known().collect();
-                let on = |flow: &Flow| notice(*flow, self.on(*flow));
-                flows.iter().map(on).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// The queues of a switch: what the shims of the sources are to do (SICC Algorithm 1).
-    pub fn on_queues(&mut self, report: &QueueReport, now_ns: u64) -> Vec<Notice> {
-        let mut notices = Vec::new();
-        for (port, queue_bytes) in &report.queues {
-            let place = Place {
-                datapath: report.datapath,
-                port: *port,
-            };
-            let Some(port) = self.ports.get_mut(&place) else {
-                continue;
-            };
-            self.counters.queues += 1;
-            port.begin_interval(now_ns);
-            port.seen.queue_bytes = *queue_bytes;
-            if !self.decides {
-                continue;
-            }
-            let order = port.core.on_interval(*queue_bytes, now_ns);
-            let (starts, ends) = (order.starts(), order.ends());
-            if !starts && !ends {
-                continue;
-            }
-            port.seen.incasts += u64::from(starts);
-            let flows: Vec<_> = port.known().collect();
-            let begin = notices.len();
-            if ends {
-                notices.extend(once(flows.iter().map(|flow| notice(*flow, Order::Off))));
-            }
-            if starts {
-                let on = |flow: &Flow| notice(*flow, self.on(*flow));
-                notices.extend(once(flows.iter().map(on)));
-            }
-            self.counters.notices += (notices.len() - begin) as u64;
-        }
-        notices
-    }
-
-    fn on(&self, flow: Flow) -> Order {
-        let end = if self.sends_own_options {
-            flow
-        } else {
-            flow.reverse()
-        };
-        let learned = self.options.get(&end);
-        let mss = learned.and_then(|options| options.mss);
-        let scale = learned.map(|options| options.scale.unwrap_or(0));
-        Order::On(mss.unwrap_or(self.mss_bytes), scale)
-    }
 }
 
 /// The same of the other direction.
@@ -350,27 +304,4 @@ fn reverse(flow: FlowOptions) -> FlowOptions {
         scales: flow.scales.map(|[own, peer]| [peer, own]),
         ..flow
     }
-}
-
-fn notice(flow: Flow, order: Order) -> Notice {
-    Notice {
-        source: flow.source.ip(),
-        destination: flow.destination.ip(),
-        order,
-    }
-}
-
-/// Each pair once, in a fixed order: several flows of a pair give one notice.
-fn once(notices: impl Iterator<Item = Notice>) -> Vec<Notice> {
-    let sorted: BTreeSet<_> = notices.collect();
-    let mut last = None;
-    let mut kept = Vec::with_capacity(sorted.len());
-    for notice in sorted {
-        let pair = (notice.source, notice.destination);
-        if last != Some(pair) {
-            kept.push(notice);
-        }
-        last = Some(pair);
-    }
-    kept
 }

@@ -2,12 +2,13 @@
 //! The flows through a port that is watched, and what each guest may have of them.
 
 use crate::fabric::Place;
-use crate::recent::Recent;
 use crate::segment::Flow;
+use crate::shares::Shares;
 use crate::status;
 use penstock_core::{Params, SiccPort};
 use penstock_sdn::message::FlowOptions;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
 
 /// What bounds the controller's state, and what one guest can do to others. A flow is that of the guest
 /// that has begun its connection, in both directions.
@@ -37,11 +38,15 @@ impl Default for Limits {
     }
 }
 
+/// A source of data and its destination.
+pub(super) type Pair = (IpAddr, IpAddr);
+
+/// Time without a report after which a port's OFF is not waited for.
+const SILENCE_NS: u64 = 1_000_000_000;
+
 /// What is known of a flow through a port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
-    /// Where its connection was begun.
-    guest: Place,
     /// Once its SYN is answered.
     options: Option<FlowOptions>,
     /// Whether it was counted as new.
@@ -49,9 +54,8 @@ pub(super) struct Known {
 }
 
 impl Known {
-    pub fn new(guest: Place, options: Option<FlowOptions>) -> Known {
+    pub fn new(options: Option<FlowOptions>) -> Known {
         Known {
-            guest,
             options,
             counts: true,
         }
@@ -63,10 +67,6 @@ impl Known {
 struct Guest {
     /// Since the last report of the queue.
     new_flows: u32,
-    flows: u32,
-    /// The flows in the order in which they were learned, with their numbers in [`Port::flows`]; with those
-    /// that are gone since.
-    order: VecDeque<(Flow, u64)>,
     /// When all flows that have not ended properly will be forgiven, one in each
     /// [`Limits::unproven_ns`].
     unproven_until_ns: u64,
@@ -93,7 +93,12 @@ impl Guest {
 pub(super) struct Port {
     pub core: SiccPort,
     pub seen: status::Port,
-    flows: Recent<Flow, Known>,
+    /// The pairs that got an ON and no OFF since, at most [`Limits::flows`].
+    clamped: BTreeSet<Pair>,
+    /// When its queue was reported last.
+    reported_ns: u64,
+    /// Each of the guest that has begun its connection.
+    flows: Shares<Flow, Known>,
     guests: HashMap<Place, Guest>,
     unproven_ns: u64,
 }
@@ -104,7 +109,9 @@ impl Port {
         Port {
             core: SiccPort::new(params),
             seen: status::Port::default(),
-            flows: Recent::default(),
+            clamped: BTreeSet::new(),
+            reported_ns: 0,
+            flows: Shares::default(),
             guests: HashMap::new(),
             unproven_ns: 0,
         }
@@ -112,114 +119,120 @@ impl Port {
 
     /// How many flows it has.
     pub fn flows(&self) -> u32 {
-        self.flows.len() as u32
+        self.flows.all().len() as u32
     }
 
     /// All flows.
     pub fn known(&self) -> impl Iterator<Item = Flow> {
-        self.flows.keys()
+        self.flows.all().keys()
+    }
+
+    /// Whether a flow is known.
+    pub fn knows(&self, flow: &Flow) -> bool {
+        self.flows.get(flow).is_some()
+    }
+
+    /// Pairs get an ON.
+    pub fn clamp(&mut self, pairs: impl Iterator<Item = Pair>, limits: &Limits) {
+        for pair in pairs {
+            if self.clamped.len() < limits.flows {
+                self.clamped.insert(pair);
+            }
+        }
+    }
+
+    /// The pairs that got an ON and will get an OFF: a port whose queue is reported no more sends none.
+    pub fn clamped(&self, now_ns: u64) -> Option<&BTreeSet<Pair>> {
+        let is_reported = now_ns.saturating_sub(self.reported_ns) < SILENCE_NS;
+        (is_reported && !self.clamped.is_empty()).then_some(&self.clamped)
+    }
+
+    /// The pairs that get an OFF: those that got an ON, and those of the flows that are known now.
+    pub fn release(&mut self) -> BTreeSet<Pair> {
+        let mut pairs = std::mem::take(&mut self.clamped);
+        let flow = |flow: Flow| (flow.source.ip(), flow.destination.ip());
+        pairs.extend(self.known().map(flow));
+        pairs
     }
 
     /// The number of the flow that was learned last.
     pub fn inserted(&self) -> u64 {
-        self.flows.inserted()
+        self.flows.all().inserted()
     }
 
     /// What is known of the options of flows that were learned after this number.
     pub fn after(&self, number: u64) -> impl Iterator<Item = (u64, Option<FlowOptions>)> {
-        let later = self.flows.after(number);
-        later.map(|(number, known)| (number, known.options))
+        let later = self.flows.all().after(number);
+        later.map(|(number, (known, _))| (number, known.options))
     }
 
     /// The queue was reported.
     pub fn begin_interval(&mut self, now_ns: u64) {
-        let is_needed = |one: &Guest| one.flows > 0 || one.unproven_until_ns > now_ns;
-        self.guests.retain(|_, one| is_needed(one));
+        self.reported_ns = now_ns;
+        self.guests.retain(|_, one| one.unproven_until_ns > now_ns);
         let guests = self.guests.values_mut();
         guests.for_each(|guest| guest.new_flows = 0);
     }
 
-    /// A SYN leaves by the port. Returns whether its flow is known now as it was not before, and whether it
+    /// A SYN leaves by the port, of a connection that this guest has begun. Returns whether its flow is known now as it was not before, and whether it
     /// counts as a new one: the limits of guests are for a controller that `decides`.
     pub fn begin(
         &mut self,
         flow: Flow,
+        guest: Place,
         known: Known,
         limits: &Limits,
         decides: bool,
         now_ns: u64,
     ) -> (bool, bool) {
         self.unproven_ns = limits.unproven_ns;
-        if let Some(before) = self.flows.get(&flow) {
+        if let Some((Known { counts, .. }, _)) = self.flows.get(&flow) {
             // It is sent again: it is as recent as a new one.
-            let counts = before.counts;
-            self.insert(flow, Known { counts, ..known }, limits);
+            self.insert(flow, guest, Known { counts, ..known }, limits);
             return (true, false);
         }
-        let guest = self.guests.entry(known.guest).or_default();
-        if decides && guest.new_flows >= limits.new_flows {
+        let begun = self.guests.entry(guest).or_default();
+        if decides && begun.new_flows >= limits.new_flows {
             return (false, false);
         }
-        let counts = !decides || guest.may_begin(limits, now_ns);
-        guest.new_flows += u32::from(counts);
-        self.insert(flow, Known { counts, ..known }, limits);
+        let counts = !decides || begun.may_begin(limits, now_ns);
+        begun.new_flows += u32::from(counts);
+        self.insert(flow, guest, Known { counts, ..known }, limits);
         (true, counts)
     }
 
     /// Whether it is new that both ends of a flow agreed on this.
     pub fn offers(&self, flow: Flow, agreed: FlowOptions) -> bool {
         let known = self.flows.get(&flow);
-        known.is_some_and(|known| known.options != Some(agreed))
+        known.is_some_and(|(known, _)| known.options != Some(agreed))
     }
 
     /// Both ends of a flow agreed on this. Returns whether the flow counts.
     pub fn answer(&mut self, flow: Flow, agreed: FlowOptions, limits: &Limits) -> bool {
-        let Some(known) = self.flows.get(&flow) else {
+        let Some((known, guest)) = self.flows.get(&flow) else {
             return false;
         };
         let options = Some(agreed);
-        self.insert(flow, Known { options, ..known }, limits);
+        self.insert(flow, guest, Known { options, ..known }, limits);
         known.counts
     }
 
     /// A flow ends. Returns whether it was counted, if it was known.
     pub fn end(&mut self, flow: &Flow, is_proper: bool) -> Option<bool> {
-        let known = self.flows.remove(flow)?;
-        self.uncount(known);
-        if is_proper && known.counts && known.options.is_some() {
-            let guest = self.guests.get_mut(&known.guest);
-            let unproven_ns = self.unproven_ns;
-            if let Some(guest) = guest {
-                guest.unproven_until_ns = guest.unproven_until_ns.saturating_sub(unproven_ns);
-            }
+        let (known, guest) = self.flows.remove(flow)?;
+        if is_proper
+            && known.counts
+            && known.options.is_some()
+            && let Some(guest) = self.guests.get_mut(&guest)
+        {
+            guest.unproven_until_ns = guest.unproven_until_ns.saturating_sub(self.unproven_ns);
         }
         Some(known.counts)
     }
 
-    fn insert(&mut self, flow: Flow, known: Known, limits: &Limits) {
-        for gone in self.flows.insert(flow, known, limits.flows) {
-            self.uncount(gone);
-        }
-        let number = self.flows.inserted();
-        let guest = self.guests.entry(known.guest).or_default();
-        guest.flows += 1;
-        guest.order.push_back((flow, number));
-        let most = limits.guest_flows;
-        while let Some(guest) = self.guests.get_mut(&known.guest)
-            && (guest.flows > most || guest.order.len() > 2 * most as usize)
-            && let Some((oldest, number)) = guest.order.pop_front()
-        {
-            if self.flows.is_last(&oldest, number)
-                && let Some(gone) = self.flows.remove(&oldest)
-            {
-                self.uncount(gone);
-            }
-        }
-    }
-
-    fn uncount(&mut self, known: Known) {
-        if let Some(guest) = self.guests.get_mut(&known.guest) {
-            guest.flows = guest.flows.saturating_sub(1);
-        }
+    fn insert(&mut self, flow: Flow, guest: Place, known: Known, limits: &Limits) {
+        let most_own = limits.guest_flows as usize;
+        self.flows
+            .insert(flow, known, guest, limits.flows, most_own);
     }
 }

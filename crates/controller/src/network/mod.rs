@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The controller: what arrives by connections and datagrams changes what it knows, and leaves what
-//! is to be sent. What is done as time passes is in `upkeep`.
+//! is to be sent. What switches send is in `messages`, what is done as time passes in `upkeep`.
 
+mod messages;
 mod upkeep;
 
 use crate::agents::Agents;
@@ -10,23 +11,19 @@ use crate::followers::Followers;
 use crate::guests::Guests;
 use crate::incast::{Counters, Incast};
 use crate::lldp::Lldp;
-use crate::openflow::{Action, Error, Header, Message, PortChange, Role, Version, failure};
+use crate::openflow::{Action, Error};
 use crate::recent::Recent;
 use crate::rules::Reason;
 use crate::segment::Segment;
 use crate::status;
 use crate::switch::{Switch, Writes};
 use penstock_core::Params;
-use penstock_linux::note;
 use penstock_sdn::message::{self, Body, Key, MAX_NOTICES, Notice, Received};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::net::SocketAddr;
 
 /// After a change of the network, further ones are waited for.
 const SETTLE_NS: u64 = 100_000_000;
-
-/// Time after which rules that a switch refused are written again.
-const RETRY_NS: u64 = 10_000_000_000;
 
 /// Most other controllers of which frames are numbered, those included that ended.
 const MAX_OTHERS: usize = 256;
@@ -43,6 +40,8 @@ pub struct Controller {
     /// Links that are configured, and whether there may be others.
     links: Vec<(Place, Place)>,
     finds_links: bool,
+    /// Of each link, the round of LLDP in which a frame was seen on it last.
+    seen: BTreeMap<(Place, Place), u64>,
     lldp: Lldp,
     switches: BTreeMap<Connection, Switch>,
     agents: Agents,
@@ -87,6 +86,7 @@ impl Controller {
             watched,
             links: Vec::new(),
             finds_links: true,
+            seen: BTreeMap::new(),
             lldp,
             switches: BTreeMap::new(),
             agents: Agents::new(agents),
@@ -128,6 +128,17 @@ impl Controller {
     /// Switches, links and hosts.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
+    }
+
+    /// The switches that are connected.
+    pub fn connected(&self) -> BTreeSet<u64> {
+        let all = self.switches.values();
+        all.filter_map(|one| one.datapath).collect()
+    }
+
+    /// The switch of a connection, once it has sent its number.
+    pub fn datapath(&self, connection: Connection) -> Option<u64> {
+        self.switches.get(&connection)?.datapath
     }
 
     /// How many switches take rules from this controller.
@@ -198,129 +209,6 @@ impl Controller {
         Ok(())
     }
 
-    fn on_message(
-        &mut self,
-        connection: Connection,
-        header: Header,
-        body: &[u8],
-        now_ns: u64,
-    ) -> Result<(), Error> {
-        let Some(switch) = self.switches.get_mut(&connection) else {
-            return Ok(());
-        };
-        let version = switch.version.unwrap_or(Version::V13);
-        match Message::read(version, header, body)? {
-            Message::Hello(Some(version)) if switch.version.is_none() => {
-                switch.version = Some(version);
-                switch.out.set_version(version);
-                switch.out.features();
-            }
-            Message::Hello(_) if switch.version.is_none() => {
-                return Err(Error::Version(header.version));
-            }
-            Message::EchoRequest(data) => switch.out.echo_reply(header.xid, data),
-            Message::Features { datapath, .. } => {
-                switch.datapath = Some(datapath);
-                switch.ask(self.writes);
-            }
-            Message::Routes(routes, _) => {
-                switch.remember(routes);
-            }
-            Message::Ports(ports, more) => {
-                switch
-                    .ports
-                    .extend(ports.into_iter().map(|port| (port.number, port)));
-                switch.is_ready |= !more;
-                self.on_ports(connection, now_ns);
-            }
-            Message::PortStatus(change, port) => {
-                match change {
-                    PortChange::Deleted => switch.ports.remove(&port.number),
-                    _ => switch.ports.insert(port.number, port),
-                };
-                self.on_ports(connection, now_ns);
-            }
-            Message::Role(role, election) => self.on_role(connection, role, election, now_ns),
-            Message::Error(failure::BAD_REQUEST, failure::IS_SLAVE) => {
-                // Of the one that took the role, there may be no frames, as without links.
-                let was_ours = std::mem::take(&mut switch.is_ours);
-                self.other_ns = if was_ours { now_ns } else { self.other_ns };
-            }
-            Message::Error(failure::FLOW_MOD_FAILED, code) => {
-                if switch.on_refusal(code) {
-                    let datapath = switch.datapath.unwrap_or_default();
-                    note!("penstock-controller: switch {datapath:016x} refuses rules: code {code}");
-                }
-                self.retry_ns.get_or_insert(now_ns + RETRY_NS);
-            }
-            Message::Barrier => switch.on_barrier(header.xid),
-            Message::Error(failure::ROLE_REQUEST_FAILED, failure::STALE) => {
-                switch.role(Role::Same, 0);
-            }
-            Message::Error(
-                failure::ROLE_REQUEST_FAILED | failure::BAD_REQUEST,
-                failure::UNSUPPORTED,
-            ) if switch.role == Some(header.xid) => {
-                // It has no roles: it takes the rules of each.
-                if self.writes == Writes::One {
-                    return Err(Error::Roles);
-                }
-                self.on_role(connection, Role::Equal, 0, now_ns);
-            }
-            Message::PacketIn {
-                cookie,
-                in_port: Some(in_port),
-                data,
-                ..
-            } => {
-                if let (Some(datapath), Some(reason)) = (switch.datapath, Reason::of(cookie)) {
-                    let place = Place {
-                        datapath,
-                        port: in_port,
-                    };
-                    self.on_packet(place, reason, data, now_ns);
-                }
-            }
-            _ => (),
-        }
-        Ok(())
-    }
-
-    fn on_role(&mut self, connection: Connection, role: Role, election: u64, now_ns: u64) {
-        let Some(switch) = self.switches.get_mut(&connection) else {
-            return;
-        };
-        if self.writes == Writes::One && role != Role::Master && election > switch.election {
-            self.other_ns = now_ns; // another one was elected
-        }
-        if switch.on_role(self.writes, role, election) {
-            self.rules_ns.get_or_insert(now_ns + SETTLE_NS);
-        }
-    }
-
-    fn on_ports(&mut self, connection: Connection, now_ns: u64) {
-        let Some(switch) = self.switches.get(&connection).filter(|one| one.is_ready) else {
-            return;
-        };
-        let Some(datapath) = switch.datapath else {
-            return;
-        };
-        self.fabric
-            .set_ports(datapath, switch.usable_ports().collect(), now_ns);
-        for (from, to) in &self.links {
-            self.fabric.add_link(*from, *to); // it stays if both ports are there
-        }
-        self.paths.clear();
-        for (place, params) in &self.watched {
-            if place.datapath == datapath {
-                self.incast.watch(*place, params);
-            }
-        }
-        self.rules_ns.get_or_insert(now_ns + SETTLE_NS);
-        // Not at once: a guest may have its link go up and down all the time.
-        self.lldp_ns = self.lldp_ns.min(now_ns + SETTLE_NS);
-    }
-
     fn on_packet(&mut self, place: Place, reason: Reason, data: &[u8], now_ns: u64) {
         let is_changed = match reason {
             Reason::Lldp => {
@@ -337,7 +225,13 @@ impl Controller {
                     self.outvote(sender);
                 }
                 let link = seen.filter(|_| self.finds_links);
-                link.is_some_and(|seen| self.fabric.add_link(seen.from, place))
+                link.is_some_and(|seen| {
+                    let link = (seen.from.min(place), seen.from.max(place));
+                    if let Some(round) = self.seen.get_mut(&link) {
+                        *round = self.round;
+                    }
+                    self.fabric.add_link(seen.from, place)
+                })
             }
             Reason::Segment | Reason::Miss => {
                 let host = Mac::at(data, 6);
@@ -419,7 +313,8 @@ impl Controller {
         let guest = source.filter(|_| sealed.takes_frames);
         let guest = guest.and_then(|source| self.guests.get(source));
         let guest = guest.filter(|guest| self.fabric.is_edge(guest.place));
-        let mut switches = self.switches.iter_mut();
+        // Of a switch that has connected again, the connection before may not be closed yet.
+        let mut switches = self.switches.iter_mut().rev();
         let switch = guest
             .and_then(|guest| switches.find(|(_, one)| one.datapath == Some(guest.place.datapath)));
         if let (Some(guest), Some((connection, switch))) = (guest, switch) {

@@ -3,9 +3,10 @@
 
 use super::{Connection, Controller};
 use crate::fabric::{FIND_NS, Mac, Place};
-use crate::openflow::{Action, Role};
+use crate::openflow::{Action, Role, number};
 use crate::rules;
 use crate::switch::{Switch, Writes};
+use std::collections::BTreeSet;
 
 const SECOND_NS: u64 = 1_000_000_000;
 const LLDP_NS: u64 = SECOND_NS;
@@ -14,6 +15,11 @@ const ECHO_NS: u64 = 2 * SECOND_NS;
 const GIVE_UP_NS: u64 = 3 * ECHO_NS;
 /// Time without a frame of another controller after which this one writes rules.
 const STAND_IN_NS: u64 = 3 * LLDP_NS;
+/// Rounds of LLDP without a frame in either direction after which a link is gone. Full queues lose some, and
+/// over a link that is dropped by mistake broadcasts go round.
+const MISSED_ROUNDS: u64 = 10;
+/// Where a frame for the other controllers of a switch leaves it: there is no such port.
+const NOWHERE: u32 = 0;
 
 impl Controller {
     /// Does what is due. Returns the connections that are to be closed.
@@ -30,6 +36,7 @@ impl Controller {
         if self.lldp_ns <= now_ns {
             self.lldp_ns = now_ns + LLDP_NS;
             self.find_links();
+            self.drop_links(now_ns);
             self.stand_in(now_ns);
         }
         // Of a pause of its own it cannot conclude that a switch was silent: what came waits to be read.
@@ -107,6 +114,34 @@ impl Controller {
             for port in switch.usable_ports().collect::<Vec<_>>() {
                 let frame = self.lldp.frame(Place { datapath, port }, self.round);
                 switch.out.packet_out(&[Action::Output(port)], &frame);
+            }
+            if self.writes == Writes::One {
+                // The rule for frames of links copies it to all controllers, also where no link is.
+                let port = NOWHERE;
+                let frame = self.lldp.frame(Place { datapath, port }, self.round);
+                switch
+                    .out
+                    .packet_out(&[Action::Output(number::TABLE)], &frame);
+            }
+        }
+    }
+
+    /// Drops links that were found, and of which nothing is seen any more although both ends send.
+    fn drop_links(&mut self, now_ns: u64) {
+        let ours = self.switches.values().filter(|one| one.is_ours);
+        let ours: BTreeSet<u64> = ours.filter_map(|one| one.datapath).collect();
+        let links: BTreeSet<_> = self.fabric.links().collect();
+        self.seen.retain(|link, _| links.contains(link));
+        for link in links {
+            let sends = |end: Place| ours.contains(&end.datapath);
+            let is_given = self.links.contains(&link) || self.links.contains(&(link.1, link.0));
+            let last_round = self.seen.entry(link).or_insert(self.round);
+            if is_given || !sends(link.0) || !sends(link.1) {
+                *last_round = self.round;
+            } else if self.round - *last_round > MISSED_ROUNDS {
+                self.fabric.remove_link(link.0, link.1, now_ns);
+                self.paths.clear();
+                self.rules_ns.get_or_insert(now_ns);
             }
         }
     }

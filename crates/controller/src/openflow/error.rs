@@ -12,6 +12,8 @@ pub enum Error {
     Length(u16),
     /// A message of this type ends too early, or a length in it is wrong.
     Malformed(u8),
+    /// A further connection of a switch, with this number.
+    Auxiliary(u8),
     /// The switch has no roles, by which one controller alone writes.
     Roles,
 }
@@ -24,6 +26,9 @@ impl fmt::Display for Error {
             }
             Error::Length(bytes) => write!(f, "an OpenFlow message of {bytes} bytes"),
             Error::Malformed(kind) => write!(f, "a malformed OpenFlow message of type {kind}"),
+            Error::Auxiliary(number) => {
+                write!(f, "auxiliary connection {number}; allowed: the main one")
+            }
             Error::Roles => f.write_str("the switch has no roles, which writes = \"one\" takes"),
         }
     }

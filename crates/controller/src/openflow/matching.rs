@@ -26,10 +26,6 @@ pub enum Field {
     EthType(u16),
     /// Protocol of IP.
     IpProto(u8),
-    /// Source of IPv4.
-    Ipv4Src([u8; 4]),
-    /// Destination of IPv4.
-    Ipv4Dst([u8; 4]),
     /// Flags of TCP: these values of the bits in a mask.
     TcpFlags(u16, u16),
 }
@@ -47,8 +43,6 @@ impl Field {
             Field::EthSrc(address) => basic(4, &address),
             Field::EthType(value) => basic(5, &value.to_be_bytes()),
             Field::IpProto(protocol) => basic(10, &[protocol]),
-            Field::Ipv4Src(address) => basic(11, &address),
-            Field::Ipv4Dst(address) => basic(12, &address),
             Field::TcpFlags(value, mask) => {
                 let has_mask = TCP_FLAGS << 1 | 1;
                 if version == Version::V13 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The part of OpenFlow that a controller of congestion needs: it learns a switch's ports and their
-//! counters, writes routes, gets copies of SYN and FIN, and sends packets out.
+//! The part of OpenFlow that a controller of congestion needs: it learns a switch's ports,
+//! writes routes, gets copies of SYN and FIN, and sends packets out.
 //!
 //! Sources: OpenFlow Switch Specification 1.3.5 (ONF TS-023) and 1.5.1 (TS-025); section numbers are
 //! those of 1.5.1. TCP flags are matched by the extension of ONF (EXT-109) in 1.3.
@@ -21,6 +21,6 @@ pub use action::{Action, Instruction};
 pub use error::Error;
 pub use frame::{Frames, Header, MAX_MESSAGE_BYTES, Version, kind};
 pub use matching::{Field, Match};
-pub use port::{Port, PortCounters, number};
+pub use port::{Port, number};
 pub use read::{Message, PortChange, Role, Route};
-pub use write::{FlowMod, Writer};
+pub use write::{FlowMod, HELLO, Writer};

@@ -4,7 +4,7 @@
 use crate::openflow::action::Instruction;
 use crate::openflow::frame::{Header, Version, kind};
 use crate::openflow::matching::{ETH_DST, IN_PORT, Match};
-use crate::openflow::port::{Port, PortCounters};
+use crate::openflow::port::Port;
 use crate::openflow::write::multipart;
 use crate::openflow::{Error, write};
 use penstock_sdn::codec::Input;
@@ -77,19 +77,21 @@ pub enum Message<'a> {
     /// A connection begins: the newest version that both sides may speak, if any.
     Hello(Option<Version>),
     /// A request failed: type and code, as on the wire.
-    Error(u16, u16),
+    Error {
+        /// One of [`failure`](crate::openflow::failure), or another.
+        kind: u16,
+        /// Its meaning depends on the type.
+        code: u16,
+        /// The type of the request, if the switch repeats it.
+        request: Option<u8>,
+    },
     /// It is to be repeated to the switch.
     EchoRequest(&'a [u8]),
-    /// The answer to a request of ours.
-    EchoReply(&'a [u8]),
-    /// The switch's number; how many tables it has; which connection of the switch this is (0: the
-    /// main one).
+    /// The switch's number, and which connection of the switch this is.
     Features {
         /// `datapath_id`
         datapath: u64,
-        /// Number of tables.
-        tables: u8,
-        /// Number of the connection.
+        /// Number of the connection; 0: the main one.
         auxiliary: u8,
     },
     /// A packet that a rule sent here.
@@ -100,8 +102,6 @@ pub enum Message<'a> {
         in_port: Option<u32>,
         /// Its first bytes, from Ethernet on.
         data: &'a [u8],
-        /// Its length, bytes.
-        total_bytes: u16,
     },
     /// A port came, went or changed.
     PortStatus(PortChange, Port),
@@ -109,8 +109,6 @@ pub enum Message<'a> {
     Routes(Vec<Route>, bool),
     /// Ports; `true`: more follow.
     Ports(Vec<Port>, bool),
-    /// Counters of ports; likewise.
-    Counters(Vec<PortCounters>, bool),
     /// All before the request is done.
     Barrier,
     /// Our role, and the number of the last election.
@@ -136,22 +134,22 @@ impl<'a> Message<'a> {
 fn read<'a>(version: Version, header: Header, mut body: Input<'a>) -> Option<Message<'a>> {
     Some(match header.kind {
         kind::HELLO => Message::Hello(newest(header.version, body)?),
-        kind::ERROR => Message::Error(body.u16()?, body.u16()?),
+        kind::ERROR => Message::Error {
+            kind: body.u16()?,
+            code: body.u16()?,
+            request: body.0.get(1).copied(),
+        },
         kind::ECHO_REQUEST => Message::EchoRequest(body.0),
-        kind::ECHO_REPLY => Message::EchoReply(body.0),
         kind::FEATURES_REPLY => {
             let datapath = body.u64()?;
-            body.u32()?;
+            body.take(5)?; // buffers and tables
             Message::Features {
                 datapath,
-                tables: body.u8()?,
                 auxiliary: body.u8()?,
             }
         }
         kind::PACKET_IN => {
-            body.u32()?;
-            let total_bytes = body.u16()?;
-            body.u16()?;
+            body.take(8)?; // buffer, length, reason and table
             let cookie = body.u64()?;
             let mut in_port = None;
             Match::read(&mut body, |field, mut value| {
@@ -164,7 +162,6 @@ fn read<'a>(version: Version, header: Header, mut body: Input<'a>) -> Option<Mes
                 cookie,
                 in_port,
                 data: body.0,
-                total_bytes,
             }
         }
         kind::PORT_STATUS => {
@@ -187,9 +184,6 @@ fn read<'a>(version: Version, header: Header, mut body: Input<'a>) -> Option<Mes
                     Message::Routes(rules.into_iter().flatten().collect(), more)
                 }
                 multipart::PORT_DESC => Message::Ports(all(version, body, Port::read)?, more),
-                multipart::PORT_STATS => {
-                    Message::Counters(all(version, body, PortCounters::read)?, more)
-                }
                 _ => Message::Other(header.kind),
             }
         }
@@ -222,7 +216,7 @@ fn all<T>(
     Some(found)
 }
 
-/// The newest version that both sides know (§6.3.1): of the bitmaps, or the lower of the headers'.
+/// The newest version that both sides know (§6.3.1): of the bitmaps, or the lower of the headers' ([`write::HELLO`]).
 fn newest(wire: u8, mut elements: Input<'_>) -> Option<Option<Version>> {
     while !elements.0.is_empty() {
         let (kind, length) = (elements.u16()?, elements.u16()?);
@@ -235,6 +229,5 @@ fn newest(wire: u8, mut elements: Input<'_>) -> Option<Option<Version>> {
             return Some(write::VERSIONS.into_iter().rev().find(both));
         }
     }
-    let highest = write::VERSIONS[write::VERSIONS.len() - 1];
-    Some(Version::of(wire.min(highest as u8)))
+    Some(Version::of(wire.min(write::HELLO as u8)))
 }

@@ -11,6 +11,9 @@ use penstock_sdn::codec::Output;
 /// The versions spoken here, oldest first.
 pub(crate) const VERSIONS: [Version; 2] = [Version::V13, Version::V15];
 
+/// The version in the header of our HELLO.
+pub const HELLO: Version = Version::V13;
+
 const NO_BUFFER: u32 = 0xffff_ffff;
 const ALL_GROUPS: u32 = 0xffff_ffff;
 const ALL_TABLES: u8 = 0xff;
@@ -20,7 +23,6 @@ const DELETE: u8 = 3;
 /// Subjects of multipart requests, `enum ofp_multipart_type`.
 pub(crate) mod multipart {
     pub const RULES: u16 = 1;
-    pub const PORT_STATS: u16 = 4;
     pub const PORT_DESC: u16 = 13;
 }
 
@@ -106,14 +108,6 @@ impl Writer {
                 out.u32(number::ANY);
                 out.zeros(4);
             }
-        })
-    }
-
-    /// Asks for the counters of all ports.
-    pub fn counters(&mut self) -> u32 {
-        self.multipart(multipart::PORT_STATS, |_, out| {
-            out.u32(number::ANY);
-            out.zeros(4);
         })
     }
 

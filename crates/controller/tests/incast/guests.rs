@@ -71,6 +71,21 @@ fn a_guest_has_a_share_of_the_flows_of_a_port() {
     assert_eq!(incast.flows(PORT), 6);
 }
 
+#[test]
+fn a_syn_that_is_repeated_takes_no_others_flows() {
+    let mut incast = incast(Limits {
+        flows: 16,
+        guest_flows: 8,
+        ..Limits::default()
+    });
+    incast.on_copy(place(5, 2), &syn(flow(100)), &[PORT], &[], 0);
+    incast.on_copy(EDGE, &syn(flow(1)), &[PORT], &[], 0);
+    for _ in 0..1000 {
+        incast.on_copy(EDGE, &syn(flow(2)), &[PORT], &[], 0);
+    }
+    assert_eq!(incast.flows(PORT), 3);
+}
+
 /// A guest's segments and the answers to them, at times that pass.
 struct Bed {
     incast: Incast,
@@ -195,6 +210,40 @@ fn flows_that_end_properly_count_as_long_as_they_come() {
 }
 
 #[test]
+fn a_flood_takes_nothing_of_what_is_known_of_others_flows() {
+    let attacker = place(5, 3);
+    let mut limits = Limits {
+        flows: 32,
+        guest_flows: 8,
+        unproven_flows: 16,
+        ..Limits::default()
+    };
+    limits.new_flows = limits.unproven_flows;
+    let mut bed = Bed::new();
+    bed.incast = incast(limits);
+    for round in 0..100u16 {
+        for one in 0..ENOUGH {
+            bed.syn(EDGE, flow(round * ENOUGH + one));
+            bed.answer(flow(round * ENOUGH + one));
+        }
+        // To the port, and elsewhere.
+        for port in 0..100 {
+            let flood = syn(other_flow(port));
+            let now_ns = bed.now_ns;
+            bed.incast.on_copy(attacker, &flood, &[PORT], &[], now_ns);
+            bed.incast.on_copy(attacker, &flood, &[], &[], now_ns);
+        }
+        for one in 0..ENOUGH {
+            bed.end(flow(round * ENOUGH + one), 1 | 16, 701);
+        }
+        bed.is_foreseen();
+    }
+    bed.wait();
+    (0..ENOUGH).for_each(|port| bed.syn(EDGE, flow(50_000 + port)));
+    assert!(bed.is_foreseen(), "flows that ended properly do not count");
+}
+
+#[test]
 fn flows_that_end_otherwise_are_as_those_that_never_end() {
     // Without an answer; an acknowledgment that is guessed; an RST; and a SYN-ACK that answers no one's SYN.
     for (is_answered, flags, ack) in [
@@ -224,7 +273,8 @@ fn answers_are_counted_for_who_has_begun_the_connection() {
     let mut bed = Bed::new();
     // The port is on the way of the answers.
     let answer = |bed: &mut Bed, flow: Flow| {
-        bed.incast.on_copy(EDGE, &syn(flow), &[], &[], bed.now_ns);
+        bed.incast
+            .on_copy(EDGE, &syn(flow), &[], &[PORT], bed.now_ns);
         let mut answer = syn(flow.reverse());
         (answer.flags, answer.seq, answer.ack) = (2 | 16, 700, 101);
         let now_ns = bed.now_ns;

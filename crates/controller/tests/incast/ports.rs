@@ -35,6 +35,55 @@ fn incast_is_foreseen_and_ends() {
     assert_eq!(found, [1]);
 }
 
+/// The pairs that get an OFF when the queue of a port is reported to be empty.
+fn released(incast: &mut Incast, port: u32, now_ns: u64) -> usize {
+    let mut empty = report(0);
+    empty.queues = vec![(port, 0)];
+    let notices = incast.on_queues(&empty, now_ns).into_iter();
+    notices.filter(|one| one.order == Order::Off).count()
+}
+
+#[test]
+fn a_pair_that_another_port_has_clamped_stays_so() {
+    let other = place(1, 8);
+    let mut incast = incast(Limits::default());
+    incast.watch(other, &params());
+    for port in 0..7 {
+        incast.on_copy(EDGE, &syn(flow(port)), &[other, PORT], &[], 0);
+    }
+    let mut both = report(BUFFER);
+    both.queues[0].1 = BUFFER;
+    assert_eq!(incast.on_queues(&both, 1_000_000).len(), 2, "two ON");
+    assert_eq!(released(&mut incast, 8, 2_000_000), 0, "the other port");
+    assert_eq!(released(&mut incast, 9, 3_000_000), 1);
+
+    // A port that is not reported any more keeps none.
+    for port in 10..17 {
+        incast.on_copy(EDGE, &syn(flow(port)), &[other, PORT], &[], 0);
+    }
+    assert_eq!(incast.on_queues(&both, 50_000_000).len(), 2);
+    assert_eq!(released(&mut incast, 8, 2_000_000_000), 1);
+}
+
+#[test]
+fn a_pair_whose_flows_end_in_a_clamp_is_released() {
+    let mut incast = incast(Limits::default());
+    for port in 0..7 {
+        incast.on_copy(EDGE, &syn(flow(port)), &[PORT], &[], 0);
+    }
+    assert_eq!(incast.on_queues(&report(BUFFER), 1_000_000).len(), 1);
+    for port in 0..7 {
+        let reset = penstock_controller::segment::Segment {
+            flags: 4,
+            ..syn(flow(port))
+        };
+        incast.on_copy(EDGE, &reset, &[PORT], &[], 0);
+    }
+    assert_eq!(incast.flows(PORT), 0);
+    assert_eq!(released(&mut incast, 9, 2_000_000), 1);
+    assert_eq!(released(&mut incast, 9, 3_000_000), 0, "once");
+}
+
 #[test]
 fn the_options_are_those_of_the_receiver() {
     let mut incast = incast(Limits::default());
@@ -42,7 +91,7 @@ fn the_options_are_those_of_the_receiver() {
         let mut answer = syn(flow(port).reverse());
         (answer.flags, answer.mss, answer.scale) = (2 | 16, Some(8960), None);
         incast.on_copy(EDGE, &syn(flow(port)), &[PORT], &[], 0);
-        incast.on_copy(EDGE, &answer, &[], &[], 0);
+        incast.on_copy(EDGE, &answer, &[], &[PORT], 0);
     }
     let notices = incast.on_queues(&report(0), 1);
     assert_eq!(

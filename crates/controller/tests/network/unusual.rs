@@ -86,6 +86,27 @@ fn until_one_writes(controllers: &[Running], switches: usize) {
     });
 }
 
+#[test]
+fn without_a_link_a_master_remains_one() {
+    let bed = bridged(1, &[]);
+    let lines = format!("writes = \"one\"\nkey = \"{}\"", bed.path("key"));
+    let controllers = ["a", "b"].map(|name| Running::new(&bed, name, &lines));
+    connect(&bed, &["br1"], &controllers.each_ref());
+    until_one_writes(&controllers, 1);
+    // At the begin both may take their turn.
+    let (mut before, mut same) = (Vec::new(), 0);
+    for _ in 0..300 {
+        let now = written(&controllers);
+        same = if now == before { same + 1 } else { 0 };
+        if same == 80 {
+            return;
+        }
+        before = now;
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    panic!("the master changes all the time");
+}
+
 /// Each is the master of a switch, as when both begin at once.
 #[test]
 fn of_two_masters_one_remains() {

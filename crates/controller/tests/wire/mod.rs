@@ -5,6 +5,7 @@ use penstock_controller::openflow::kind;
 use penstock_controller::rules::ALL_ROUTES;
 
 /// A segment of TCP between two of few hosts, as the beginning of a frame.
+#[allow(dead_code)] // by those tests that need it
 pub fn segment(from: u8, to: u8, port: u16, flags: u8) -> Vec<u8> {
     let mut frame = vec![0; 60];
     frame[..12].copy_from_slice(&[2, 0, 0, 0, 0, to, 2, 0, 0, 0, 0, from]);
@@ -45,6 +46,7 @@ pub fn greeting(datapath: u64) -> Vec<u8> {
 }
 
 /// A copy of a packet that came by a port, as the rule for this reason makes it.
+#[allow(dead_code)] // by those tests that need it
 pub fn copy(reason: u8, port: u32, data: &[u8]) -> Vec<u8> {
     let cookie = ALL_ROUTES.1 | u64::from(reason);
     let body = [

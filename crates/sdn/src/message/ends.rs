@@ -71,8 +71,9 @@ pub struct Peer {
     /// Of the agent; 0: none yet.
     session: u64,
     challenge: u64,
-    /// A session that has yet to repeat its challenge.
-    pending: Option<(u64, u64)>,
+    /// Of the challenges of sessions that begin, drawn by chance for each session that has begun: a challenge
+    /// is of use once, and what is sent in the name of other sessions changes none. 0: not drawn yet.
+    secret: u64,
     sent: u64,
     numbers: Numbers,
 }
@@ -94,7 +95,7 @@ impl Peer {
             host,
             session: 0,
             challenge: 0,
-            pending: None,
+            secret: 0,
             sent: 0,
             numbers: Numbers::default(),
         }
@@ -126,19 +127,17 @@ impl Peer {
             self.numbers.take(header.number)?;
             return Ok(Received::Body(body));
         }
-        if self.pending == Some(own) {
+        if self.secret == 0 {
+            self.secret = random;
+        }
+        let challenge = self.key.challenge(self.secret, header.session);
+        if header.challenge == challenge {
             (self.session, self.challenge) = own;
-            (self.pending, self.sent) = (None, 0);
+            (self.secret, self.sent) = (random, 0);
             self.numbers = Numbers::default();
             self.numbers.take(header.number)?;
             return Ok(Received::Body(body));
         }
-        let pending = self
-            .pending
-            .filter(|(session, _)| *session == header.session);
-        let (_, challenge) = *self
-            .pending
-            .insert(pending.unwrap_or((header.session, random)));
         let challenged = Header {
             host: self.host,
             session: header.session,

@@ -4,7 +4,7 @@
 //!
 //! A controller and an agent share a key, and each message ends with a code that only they can
 //! compute. An agent draws the number of its session by chance, the controller answers with a
-//! challenge drawn by chance, and all messages carry both: a recorded one is of no use in another
+//! challenge that nothing earlier shows, and all messages carry both: a recorded one is of no use in another
 //! session. Within one, messages are numbered and each number is taken once. Time plays no part.
 //!
 //! ```text

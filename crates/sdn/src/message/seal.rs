@@ -30,6 +30,19 @@ impl fmt::Debug for Key {
     }
 }
 
+impl Key {
+    /// The challenge of a session: the same each time, and another one with another secret.
+    pub(super) fn challenge(&self, secret: u64, session: u64) -> u64 {
+        let mut of = Vec::new();
+        of.u64(secret);
+        of.u64(session);
+        // No message is as short, so that this is the code of none.
+        let code = self.0.clone().chain_update(of).finalize().into_bytes();
+        let (first, _) = code.split_first_chunk().expect("it is longer");
+        u64::from_be_bytes(*first).max(1)
+    }
+}
+
 /// Why a message is not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {

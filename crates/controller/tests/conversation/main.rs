@@ -1,86 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Whatever switches and agents send, the controller stands, and its state stays bounded.
+//! What switches send, and what the controller does with it.
 
-use penstock_controller::fabric::{FIND_NS, MAX_HOSTS, Place};
+use penstock_controller::fabric::{FIND_NS, Place};
 use penstock_controller::incast::{Incast, Limits};
 use penstock_controller::lldp::Lldp;
 use penstock_controller::network::Controller;
-use penstock_controller::openflow::{Frames, kind};
+use penstock_controller::openflow::{Error, Frames, kind, number};
 use penstock_controller::switch::Writes;
 use penstock_core::{Params, definitions};
-use penstock_sdn::message::{Agent, Ask, Body, Key, QueueReport};
-use proptest::prelude::*;
+use penstock_sdn::message::Key;
 use std::collections::BTreeMap;
 use wire::{copy, greeting, message, segment};
 
+mod random;
+#[path = "../wire/mod.rs"]
 mod wire;
 
-/// Nanoseconds of 36 years.
-const YEARS: i64 = 1 << 60;
 const SECRET: &[u8] = b"a secret of sixteen bytes or more";
-const SWITCHES: usize = 2;
 const WATCHED: Place = Place {
     datapath: 1,
     port: 1,
 };
-
-/// What happens next.
-#[derive(Clone, Debug)]
-enum Event {
-    /// A message of a switch: its type and body.
-    Message(usize, u8, Vec<u8>),
-    /// A copy, as a rule made it: of a switch, with a reason and a port.
-    Copy(usize, u8, u32, Vec<u8>),
-    /// A datagram.
-    Datagram(Vec<u8>),
-    /// The agent reports a queue.
-    Queue(u64, u32, u32),
-    /// It asks for the flows of a port.
-    Ask(u64, u32, bool),
-    /// Time passes.
-    Later(u64),
-    /// The clock jumps, forward or back.
-    Jump(i64),
-    /// The switch connects again.
-    Again(usize),
-}
-
-fn bytes(most: usize) -> impl Strategy<Value = Vec<u8>> {
-    proptest::collection::vec(any::<u8>(), 0..most)
-}
-
-/// LLDP of this controller or another one, by some port of a switch.
-fn link() -> impl Strategy<Value = Vec<u8>> {
-    (1u64..3, 1u64..3, 0u32..4, 0u64..5).prop_map(|(sender, datapath, port, number)| {
-        Lldp::new(SECRET, sender).frame(Place { datapath, port }, number)
-    })
-}
-
-/// A SYN or FIN of one of few hosts.
-fn any_segment() -> impl Strategy<Value = Vec<u8>> {
-    let any = (0u8..4, 0u8..4, any::<u16>(), any::<u8>());
-    any.prop_map(|(from, to, port, flags)| segment(from, to, port, flags))
-}
-
-fn event() -> impl Strategy<Value = Event> {
-    let switch = || 0..SWITCHES;
-    let multipart = (prop_oneof![Just(1u8), Just(13)], bytes(200)).prop_map(|(subject, rest)| {
-        let head = [0, subject, 0, 0, 0, 0, 0, 0];
-        (kind::MULTIPART_REPLY, [&head[..], &rest].concat())
-    });
-    let message = prop_oneof![(0u8..30, bytes(200)), multipart];
-    prop_oneof![
-        2 => (switch(), message).prop_map(|(at, (kind, body))| Event::Message(at, kind, body)),
-        4 => (switch(), 0u8..5, 0u32..4, prop_oneof![1 => bytes(80), 6 => any_segment(), 1 => link()])
-            .prop_map(|(at, reason, port, data)| Event::Copy(at, reason, port, data)),
-        1 => bytes(120).prop_map(Event::Datagram),
-        1 => (0u64..3, 0u32..3, any::<u32>()).prop_map(|(at, port, queue)| Event::Queue(at, port, queue)),
-        1 => (0u64..3, 0u32..3, any::<bool>()).prop_map(|(at, port, all)| Event::Ask(at, port, all)),
-        2 => (0u64..3_000_000_000).prop_map(Event::Later),
-        1 => (-YEARS..YEARS).prop_map(Event::Jump),
-        1 => switch().prop_map(Event::Again),
-    ]
-}
 
 fn controller(writes: Writes) -> Controller {
     let mut params = Params::new(definitions::of("sicc"), 100_000);
@@ -140,6 +80,87 @@ fn a_link_that_is_configured_is_there_without_lldp() {
     controller.tick(FIND_NS + 1);
     assert!(!controller.fabric().is_edge(ends[0]));
     assert!(controller.fabric().is_edge(WATCHED));
+}
+
+#[test]
+fn a_link_of_which_nothing_is_seen_any_more_is_dropped() {
+    let ends = [1, 2].map(|datapath| Place { datapath, port: 3 });
+    let given = [1, 2].map(|datapath| Place { datapath, port: 2 });
+    let mut controller = controller(Writes::All).with_links(vec![(given[0], given[1])], true);
+    for (at, datapath) in [(0, 1), (1, 2)] {
+        controller.connect(at, 1);
+        let greeting = greeting(datapath);
+        controller.on_bytes(at, &greeting, 1).expect("it is right");
+    }
+    controller.tick(FIND_NS);
+    let see = |controller: &mut Controller, from, at, now_ns| {
+        let seen = copy(1, 3, &Lldp::new(SECRET, 1).frame(from, 1));
+        controller.on_bytes(at, &seen, now_ns).expect("it is right");
+    };
+    see(&mut controller, ends[0], 1, FIND_NS);
+    let mut links = Vec::new();
+    for second in 2..30 {
+        if second == 8 {
+            see(&mut controller, ends[1], 0, second * SECOND); // the other direction
+        }
+        controller.tick(second * SECOND);
+        links.push(controller.fabric().links().count());
+        if links[links.len() - 1] == 1 {
+            let is_edge = controller.fabric().is_edge(ends[0]);
+            let lost = links.iter().filter(|count| **count == 1).count();
+            assert_eq!(is_edge, lost > 3, "{links:?}");
+        }
+    }
+    let kept = links.iter().filter(|count| **count == 2).count();
+    assert!((16..=18).contains(&kept), "{links:?}");
+    assert_eq!(links.last(), Some(&1), "what is given stays");
+}
+
+#[test]
+fn the_port_of_the_switch_itself_has_hosts() {
+    let mut controller = controller(Writes::All);
+    controller.connect(0, 1);
+    controller
+        .on_bytes(0, &greeting(1), 1)
+        .expect("it is right");
+    let own = Place {
+        datapath: 1,
+        port: number::LOCAL,
+    };
+    let mut port = vec![0; 72];
+    port[8..12].copy_from_slice(&own.port.to_be_bytes());
+    let status = message(kind::PORT_STATUS, &port);
+    controller.on_bytes(0, &status, 1).expect("it is right");
+    controller.tick(2 * FIND_NS);
+    assert!(controller.fabric().is_edge(own));
+}
+
+#[test]
+fn the_version_without_a_bitmap_is_the_lower_of_both_headers() {
+    for (version, is_taken) in [(1, false), (4, true), (5, true), (6, true)] {
+        let mut controller = controller(Writes::All);
+        controller.connect(0, 1);
+        sent(&mut controller);
+        let hello = [version, kind::HELLO, 0, 8, 0, 0, 0, 1];
+        assert_eq!(controller.on_bytes(0, &hello, 1).is_ok(), is_taken);
+        let out = controller.output(0).expect("it is connected");
+        let expected: &[u8] = if is_taken {
+            &[4, kind::FEATURES_REQUEST]
+        } else {
+            &[]
+        };
+        assert!(out.starts_with(expected) && out.is_empty() != is_taken);
+    }
+}
+
+#[test]
+fn an_auxiliary_connection_is_closed() {
+    let mut controller = controller(Writes::All);
+    controller.connect(0, 1);
+    let mut greeting = greeting(1);
+    greeting[8 + 8 + 13] = 1;
+    let taken = controller.on_bytes(0, &greeting, 1);
+    assert_eq!(taken, Err(Error::Auxiliary(1)));
 }
 
 /// What a guest at one switch gets, another one sends at another switch.
@@ -210,6 +231,13 @@ fn answer(kind: u8, xid: u32, body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn rules_that_a_switch_refuses_are_written_again_and_those_before_stay() {
+    // There is no room; then a match, an instruction and an action that it does not know.
+    for error in [(5, 1), (4, 6), (3, 1), (2, 0)] {
+        refuses(error);
+    }
+}
+
+fn refuses((error, code): (u8, u8)) {
     let mut controller = with_hosts();
     let mut now_ns = 2 * FIND_NS;
     let of = |kind, sent: &[(u8, u32)]| {
@@ -226,7 +254,7 @@ fn rules_that_a_switch_refuses_are_written_again_and_those_before_stay() {
         let (_, rule) = of(kind::FLOW_MOD, &written)[0];
         assert!(controller.is_settled());
         if is_refused {
-            let refusal = answer(kind::ERROR, rule, &[0, 5, 0, 1]);
+            let refusal = answer(kind::ERROR, rule, &[0, error, 0, code]);
             controller
                 .on_bytes(0, &refusal, now_ns)
                 .expect("it is right");
@@ -241,6 +269,17 @@ fn rules_that_a_switch_refuses_are_written_again_and_those_before_stay() {
         assert_eq!(of(kind::FLOW_MOD, &sent(&mut controller)), []);
         now_ns += 10_000_000_000;
     }
+}
+
+#[test]
+fn a_packet_that_a_switch_refuses_is_no_rule() {
+    let mut controller = with_hosts();
+    controller.tick(2 * FIND_NS);
+    assert!(controller.is_settled());
+    let request = [4, kind::PACKET_OUT, 0, 40, 0, 0, 0, 9];
+    let refusal = message(kind::ERROR, &[&[0, 2, 0, 4][..], &request].concat());
+    controller.on_bytes(0, &refusal, 1).expect("it is right");
+    assert!(controller.is_settled());
 }
 
 /// How many requests for a role are to be sent, and the number of the last.
@@ -350,74 +389,5 @@ fn a_switch_without_roles_is_asked_once() {
             controller.on_bytes(0, ports, 1).expect("it is right");
             assert_eq!((controller.written(), roles(&mut controller).0), (1, 0));
         }
-    }
-}
-
-proptest! {
-    #[test]
-    fn any_conversation_is_survived(
-        events in proptest::collection::vec(event(), 1..60),
-        one_writes in any::<bool>(),
-    ) {
-        let mut controller = controller(if one_writes { Writes::One } else { Writes::All });
-        let (mut now_ns, mut agent) = (1, Agent::new(Key::new(SECRET), 1, 7));
-        let from = "127.0.0.1:1".parse().expect("an address");
-        for at in 0..SWITCHES {
-            controller.connect(at, now_ns);
-            controller.on_bytes(at, &greeting(at as u64 + 1), now_ns).expect("it is right");
-        }
-        prop_assert_eq!(controller.fabric().switches().count(), SWITCHES);
-        let hello = agent.seal(&Body::Hello(vec!["10.0.0.1".parse().expect("an address")]));
-        controller.on_datagram(from, &hello, 5, now_ns);
-        for (_, answer) in controller.datagrams() {
-            agent.unseal(&answer).expect("it is of the controller");
-        }
-        now_ns += FIND_NS;
-        for event in events {
-            match event {
-                Event::Message(at, kind, body) => {
-                    if controller.on_bytes(at, &message(kind, &body), now_ns).is_err() {
-                        controller.disconnect(at);
-                    }
-                }
-                Event::Copy(at, reason, port, data) => {
-                    let _ = controller.on_bytes(at, &copy(reason, port, &data), now_ns);
-                }
-                Event::Datagram(bytes) => controller.on_datagram(from, &bytes, 5, now_ns),
-                Event::Queue(datapath, port, queue) => {
-                    let queues = vec![(port, queue)];
-                    let report = agent.seal(&Body::Queues(QueueReport { datapath, queues }));
-                    controller.on_datagram(from, &report, 5, now_ns);
-                }
-                Event::Ask(datapath, port, wants_all) => {
-                    let ports = vec![(port, wants_all)];
-                    let ask = agent.seal(&Body::Ask(Ask { datapath, ports }));
-                    controller.on_datagram(from, &ask, 5, now_ns);
-                }
-                Event::Later(ns) => now_ns = now_ns.saturating_add(ns),
-                Event::Jump(ns) => now_ns = now_ns.saturating_add_signed(ns).clamp(1, 1 << 62),
-                Event::Again(at) => {
-                    controller.disconnect(at);
-                    controller.connect(at, now_ns);
-                    let _ = controller.on_bytes(at, &greeting(at as u64 + 1), now_ns);
-                }
-            }
-            controller.report(now_ns);
-            for lost in controller.tick(now_ns) {
-                controller.disconnect(lost);
-            }
-            for (_, answer) in controller.datagrams() {
-                let taken = agent.unseal(&answer);
-                prop_assert!(taken.is_ok(), "{:?}", taken);
-            }
-            prop_assert!(controller.fabric().hosts().count() <= MAX_HOSTS);
-            for connection in controller.connections() {
-                let out = controller.output(connection).expect("it is connected");
-                prop_assert!(out.len() < 1 << 20, "{} bytes", out.len());
-                out.clear();
-            }
-        }
-        let counters = controller.counters();
-        prop_assert!(controller.ports().all(|(_, port)| port.flows <= counters.copies));
     }
 }

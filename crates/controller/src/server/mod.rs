@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Connections, datagrams and time for the controller, in one thread.
 
+mod lines;
+mod readers;
+
 use crate::config::Config;
 use crate::metrics;
 use crate::network::{Connection, Controller};
 use crate::status::Status;
 use anyhow::{Context, Result};
-use mio::net::{TcpListener, TcpStream, UdpSocket, UnixListener, UnixStream};
+use lines::Lines;
+use mio::net::{TcpListener, TcpStream, UdpSocket};
 use mio::{Events, Interest, Poll, Token};
 use penstock_linux::{note, scrape};
 use penstock_sdn::random;
+use readers::Readers;
 use std::collections::{BTreeSet, HashMap};
-use std::fs::DirBuilder;
+use std::fmt::Display;
 use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -40,13 +43,32 @@ const MOST_READS: usize = 4;
 const MOST_DATAGRAMS: usize = 256;
 const MOST_ACCEPTED: usize = 64;
 
+/// A connection with a switch.
+struct Peer {
+    stream: TcpStream,
+    address: SocketAddr,
+    /// Once it is known.
+    datapath: Option<u64>,
+}
+
+impl Peer {
+    fn name(&self) -> String {
+        match self.datapath {
+            Some(datapath) => format!("switch {datapath:016x} at {}", self.address),
+            None => format!("unknown switch at {}", self.address),
+        }
+    }
+}
+
 /// A controller that listens.
 pub struct Server {
     poll: Poll,
     listener: TcpListener,
     agents: UdpSocket,
-    status: Option<UnixListener>,
-    streams: HashMap<Connection, TcpStream>,
+    status: Option<Readers>,
+    peers: HashMap<Connection, Peer>,
+    lines: Lines,
+    /// The next number of a connection, with a switch or with a reader of the status.
     next: Connection,
     controller: Controller,
     begun: Instant,
@@ -55,6 +77,10 @@ pub struct Server {
     buffer: Vec<u8>,
     /// Sockets that may have more: epoll reports only what comes next.
     left: BTreeSet<Token>,
+    /// Sockets whose connections could not be accepted, as of too many open files: at the next tick again.
+    again: BTreeSet<Token>,
+    /// That it could not was printed.
+    has_failed: bool,
 }
 
 impl Server {
@@ -71,8 +97,8 @@ impl Server {
             UdpSocket::bind(config.agents).with_context(|| format!("agents: {}", config.agents))?;
         let mut status = None;
         if let Some(path) = &config.status {
-            let socket = listen(path);
-            status = Some(socket.with_context(|| format!("status: {}", path.display()))?);
+            let readers = Readers::listen(path);
+            status = Some(readers.with_context(|| format!("status: {}", path.display()))?);
         }
         let now = Instant::now();
         let shown = match config.metrics {
@@ -83,20 +109,23 @@ impl Server {
         registry.register(&mut listener, SWITCHES, Interest::READABLE)?;
         registry.register(&mut agents, AGENTS, Interest::READABLE)?;
         if let Some(status) = &mut status {
-            registry.register(status, STATUS, Interest::READABLE)?;
+            registry.register(&mut status.listener, STATUS, Interest::READABLE)?;
         }
         Ok(Server {
             poll,
             listener,
             agents,
             status,
-            streams: HashMap::new(),
+            peers: HashMap::new(),
+            lines: Lines::new(now),
             next: FIRST,
             controller,
             begun: now,
             shown,
             buffer: vec![0; READ_BYTES],
             left: BTreeSet::new(),
+            again: BTreeSet::new(),
+            has_failed: false,
         })
     }
 
@@ -134,6 +163,7 @@ impl Server {
                     SWITCHES => self.accept(),
                     AGENTS => self.receive()?,
                     STATUS => self.show(),
+                    Token(number) if self.show_more(number) => false,
                     Token(connection) => {
                         let is_more = self.read(connection);
                         self.write(connection); // it may be writable again
@@ -154,11 +184,12 @@ impl Server {
                 ticked = Instant::now();
                 let lost = self.controller.tick(self.now_ns());
                 lost.into_iter()
-                    .for_each(|connection| self.close(connection));
+                    .for_each(|connection| self.close(connection, "it is silent"));
                 for connection in self.controller.connections() {
                     self.write(connection);
                 }
                 self.publish();
+                self.left.append(&mut self.again);
             }
             for (to, bytes) in self.controller.datagrams() {
                 // What cannot be sent is lost, as it may be on its way.
@@ -182,11 +213,15 @@ impl Server {
     /// Returns whether there may be more, as do all that read.
     fn accept(&mut self) -> bool {
         for _ in 0..MOST_ACCEPTED {
-            let Ok((mut stream, _)) = self.listener.accept() else {
-                return false;
+            let (mut stream, address) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) => return self.cannot_accept(SWITCHES, &error),
             };
-            if self.streams.len() >= MOST {
-                continue; // it is closed, and the switch tries again
+            if self.peers.len() >= MOST {
+                // It is closed, and the switch tries again.
+                let line = format!("unknown switch at {address}: {MOST} are connected already");
+                self.lines.print(address.ip(), line);
+                continue;
             }
             let _ = stream.set_nodelay(true);
             let connection = self.next;
@@ -197,17 +232,35 @@ impl Server {
                 .is_ok()
             {
                 self.next += 1;
-                self.streams.insert(connection, stream);
+                let peer = Peer {
+                    stream,
+                    address,
+                    datapath: None,
+                };
+                self.peers.insert(connection, peer);
                 self.controller.connect(connection, self.now_ns());
             }
         }
         true
     }
 
-    fn close(&mut self, connection: Connection) {
+    /// Has a socket tried again, unless it has no connection.
+    fn cannot_accept(&mut self, socket: Token, error: &std::io::Error) -> bool {
+        if error.kind() != ErrorKind::WouldBlock {
+            self.again.insert(socket);
+            if !std::mem::replace(&mut self.has_failed, true) {
+                note!("penstock-controller: a connection waits to be accepted: {error}");
+            }
+        }
+        false
+    }
+
+    fn close(&mut self, connection: Connection, why: impl Display) {
         self.controller.disconnect(connection);
-        if let Some(mut stream) = self.streams.remove(&connection) {
-            let _ = self.poll.registry().deregister(&mut stream);
+        if let Some(mut peer) = self.peers.remove(&connection) {
+            let _ = self.poll.registry().deregister(&mut peer.stream);
+            let line = format!("{}: connection closed: {why}", peer.name());
+            self.lines.print(peer.address.ip(), line);
         }
     }
 
@@ -215,50 +268,53 @@ impl Server {
     fn read(&mut self, connection: Connection) -> bool {
         let now_ns = self.now_ns();
         for _ in 0..MOST_READS {
-            let Some(stream) = self.streams.get_mut(&connection) else {
+            let Some(peer) = self.peers.get_mut(&connection) else {
                 return false;
             };
-            match stream.read(&mut self.buffer) {
-                Ok(0) => {
-                    self.close(connection);
-                    return false;
-                }
+            let why = match peer.stream.read(&mut self.buffer) {
+                Ok(0) => "the switch closed it".to_owned(),
                 Ok(bytes) => {
                     let read = &self.buffer[..bytes];
-                    if let Err(error) = self.controller.on_bytes(connection, read, now_ns) {
-                        note!("penstock-controller: connection {connection}: {error}");
-                        self.close(connection);
-                        return false;
+                    let taken = self.controller.on_bytes(connection, read, now_ns);
+                    if peer.datapath.is_none() {
+                        peer.datapath = self.controller.datapath(connection);
+                        if peer.datapath.is_some() {
+                            let line = format!("{}: connected", peer.name());
+                            self.lines.print(peer.address.ip(), line);
+                        }
+                    }
+                    match taken {
+                        Ok(()) => continue,
+                        Err(error) => error.to_string(),
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
-                Err(error) if error.kind() == ErrorKind::Interrupted => (),
-                Err(_) => {
-                    self.close(connection);
-                    return false;
-                }
-            }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => error.to_string(),
+            };
+            self.close(connection, why);
+            return false;
         }
         true
     }
 
     fn write(&mut self, connection: Connection) {
-        let Some(stream) = self.streams.get_mut(&connection) else {
+        let Some(peer) = self.peers.get_mut(&connection) else {
             return;
         };
         let Some(output) = self.controller.output(connection) else {
             return;
         };
         while !output.is_empty() {
-            match stream.write(output) {
+            match peer.stream.write(output) {
                 Ok(bytes) => drop(output.drain(..bytes)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => (),
-                Err(_) => return self.close(connection),
+                Err(error) => return self.close(connection, error),
             }
         }
         if output.len() > MOST_OUTPUT_BYTES {
-            self.close(connection);
+            self.close(connection, "it reads too slowly");
         }
     }
 
@@ -277,29 +333,23 @@ impl Server {
 
     /// Sends the status to a reader that has connected.
     fn show(&mut self) -> bool {
-        let Some((mut stream, _)) = self.status.as_ref().and_then(|one| one.accept().ok()) else {
+        let Some(readers) = &mut self.status else {
             return false;
         };
-        let text = serde_json::to_vec(&Status::of(&self.controller)).unwrap_or_default();
-        write_all(&mut stream, &text);
-        true
+        let text = || serde_json::to_vec(&Status::of(&self.controller)).unwrap_or_default();
+        match readers.accept(self.poll.registry(), self.next, text) {
+            Ok(()) => {
+                self.next += 1;
+                true
+            }
+            Err(error) => self.cannot_accept(STATUS, &error),
+        }
     }
-}
 
-/// Listens at a path, in a folder that is made if it is not there, for root alone. The socket of a
-/// controller that was killed is removed; that of one that runs, and a file, stay.
-fn listen(path: &Path) -> Result<UnixListener> {
-    if let Some(folder) = path.parent() {
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)?;
+    /// Sends what is left to a reader, if it is the number of one.
+    fn show_more(&mut self, number: usize) -> bool {
+        self.status.as_mut().is_some_and(|one| one.write(number))
     }
-    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket());
-    if is_socket && UnixStream::connect(path).is_err() {
-        std::fs::remove_file(path)?;
-    }
-    Ok(UnixListener::bind(path)?)
 }
 
 /// Serves metrics on a thread of its own: what stands in the value that is returned.
@@ -317,11 +367,4 @@ fn metrics(address: SocketAddr) -> Result<Arc<Mutex<Status>>> {
         .spawn(move || scrape::serve(&listener, page))
         .context("metrics")?;
     Ok(shown)
-}
-
-/// As much as the socket takes at once: it holds more than a status, of a reader that reads.
-fn write_all(stream: &mut UnixStream, mut bytes: &[u8]) {
-    while let Ok(written @ 1..) = stream.write(bytes) {
-        bytes = &bytes[written..];
-    }
 }
