@@ -46,8 +46,8 @@
  * `long_share` if others do not end.
  *
  * A queue elsewhere, as at a port that several receivers share, also delays data. It shows by data
- * of a grant that was taken back: it was sent before. For a while flows then count as late only
- *much later, and their credit is not granted to others.
+ * of a grant that was taken back: it was sent before. For a while flows then count as late
+ * only much later, and their credit is not granted to others.
  *
  * Far senders. At a port whose buffer is smaller than what a round trip holds, the budget is not
  * given at once: what is ahead of a virtual queue of credit, drained at `rate`, fits the buffer.
@@ -55,8 +55,8 @@
  * Bounds. Credit outstanding is at most the budget and a target, which is for idle links, for the
  * allowances of late flows, and for what messages leave of their last grants, or one grant if that
  * is more, plus two units of the window scale for each active flow; what idle flows are allowed,
- * and what SYN-ACKs have offered, comes on top of it. A flow that waits at place k of any level but
- *the first, as one of n in all of these, is served before about
+ * and what SYN-ACKs have offered, comes on top of it. A flow that waits at place k of any level
+ * but the first, as one of n in all of these, is served before about
  *
  *	8/7 * n * grant / long_share * k * (width of the level / grant + 1)
  *

@@ -25,8 +25,8 @@
  *					what becomes of what arrives at such a queue: enum data_fate
  *
  * `scale` and `mss` are those of the ACK's flow (TCP_SCALE_UNKNOWN, and 0 if not known), `kind` is
- * an enum tcp_ack_kind. Count the flow of a SYN-ACK before x_on_ack. x_heeds_queue reads a few
- *words without a lock, so that x_on_queue needs one rarely.
+ * an enum tcp_ack_kind. Count the flow of a SYN-ACK before x_on_ack. x_heeds_queue reads a
+ * few words without a lock, so that x_on_queue needs one rarely.
  *
  * A scheme that has no use for some of them writes WITHOUT_...(x) in their place. One line in
  * schemes.h puts it into the simulator and the kernel.
