@@ -45,6 +45,10 @@
  * window of 0, for as much as an allowance: once like the others, then behind all that wait, by
  * `long_share` if others do not end.
  *
+ * A port or a host that stands still looks the same, though a queue holds the data. So an idle link
+ * gives one more flow no more than an allowance, or a segment, and once a grant was taken back any
+ * flow, until as much has passed.
+ *
  * A queue elsewhere, as at a port that several receivers share, also delays data. It shows by data
  * of a grant that was taken back: it was sent before. For a while flows then count as late
  * only much later, and their credit is not granted to others.
@@ -211,6 +215,7 @@ CORE_INLINE void grant_on_bytes(struct grant_port *port, const struct grant_para
 	port->busy_ns = now_ns - min_u64(elapsed_ns(port->busy_ns, now_ns), idle_ns);
 	port->busy_ns += min_u64(elapsed_ns(port->busy_ns, now_ns),
 				 idle_ns * min_u32(bytes, 1u << 10) >> 10);
+	port->doubt -= min_u32(port->doubt, bytes);
 	if (grant_side(p) != GRANT_LIMIT)
 		return;
 	grant_fill_virtual(port, bytes, now_ns);
@@ -229,6 +234,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 	struct grant_choice choice;
 	_Bool answers, asks;
 	u16 window;
+	u32 size;
 
 	if (packet->flags & TCP_FLAG_RST) {
 		grant_close(port, flows, index);
@@ -282,9 +288,12 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 		grant_ask(port, p, flows, index, packet->now_ns);
 	if (f->state == GRANT_WAITING) {
 		choice = grant_choose(port, flows);
-		if (choice.flow == index && !grant_is_shut(f) &&
-		    grant_has_room(port, p, f, choice.is_owed, queue_bytes, packet->now_ns))
-			grant_activate(port, p, flows, choice, packet->now_ns);
+		size = choice.flow == index && !grant_is_shut(f)
+			       ? grant_room_of(port, p, f, choice.is_owed, queue_bytes,
+					       packet->now_ns)
+			       : 0;
+		if (size)
+			grant_activate(port, flows, choice, size, packet->now_ns);
 	}
 	grant_take_credit(port, f);
 	grant_renew(port, p, f, queue_bytes, packet->now_ns);
@@ -380,8 +389,9 @@ CORE_INLINE struct grant_action grant_next(struct grant_port *port, const struct
 	struct grant_choice choice = grant_choose(port, flows);
 	struct grant_flow *f = grant_flow_at(flows, choice.flow);
 	const struct grant_action none = {0};
+	u32 size = choice.flow ? grant_room_of(port, p, f, choice.is_owed, queue_bytes, now_ns) : 0;
 
-	if (!choice.flow || !grant_has_room(port, p, f, choice.is_owed, queue_bytes, now_ns))
+	if (!size)
 		return none;
 	/* The receiver's next ACK opens the window, by a segment at least. */
 	if (grant_is_shut(f)) {
@@ -389,7 +399,7 @@ CORE_INLINE struct grant_action grant_next(struct grant_port *port, const struct
 		f->edge = f->seen + max_u32(grant_allowance(p, f), grant_mss(f));
 		return none;
 	}
-	grant_activate(port, p, flows, choice, now_ns);
+	grant_activate(port, flows, choice, size, now_ns);
 	return grant_write(port, f, choice.flow);
 }
 
@@ -402,8 +412,8 @@ CORE_INLINE _Bool grant_is_due(const struct grant_port *port, const struct grant
 	if (grant_without_effect(port, p, flows, queue_bytes, now_ns))
 		return 1;
 	next = grant_choose(port, flows);
-	return next.flow && grant_has_room(port, p, grant_flow_at(flows, next.flow), next.is_owed,
-					   queue_bytes, now_ns);
+	return next.flow && grant_room_of(port, p, grant_flow_at(flows, next.flow), next.is_owed,
+					  queue_bytes, now_ns);
 }
 
 /* The port no longer acts: a waiting flow is granted whatever the budget, until none waits. */
@@ -411,12 +421,13 @@ CORE_INLINE struct grant_action grant_let_go(struct grant_port *port, const stru
 					     struct grant_flow *flows, u64 now_ns)
 {
 	struct grant_choice choice = grant_choose(port, flows);
+	struct grant_flow *f = grant_flow_at(flows, choice.flow);
 	const struct grant_action none = {0};
 
 	if (!choice.flow)
 		return none;
-	grant_activate(port, p, flows, choice, now_ns);
-	return grant_write(port, grant_flow_at(flows, choice.flow), choice.flow);
+	grant_activate(port, flows, choice, grant_size(port, p, f), now_ns);
+	return grant_write(port, f, choice.flow);
 }
 
 /* Every grant_tick_ns: sends a grant without effect again, takes it back, or gives the next. */

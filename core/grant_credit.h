@@ -100,33 +100,47 @@ CORE_INLINE _Bool grant_link_idles(const struct grant_port *port, u32 queued_byt
 	       elapsed_ns(since_ns, now_ns) >= port->idle_ns;
 }
 
-CORE_INLINE _Bool grant_fits(const struct grant_port *port, const struct grant_params *p,
-			     const struct grant_flow *f, u32 size, u32 of_flow, u32 queue_bytes,
-			     u64 now_ns)
+/*
+ * For how many bytes there is room: `size`, or `least` on an idle link if that is beyond the budget
+ * or grants were taken back, or 0.
+ */
+CORE_INLINE u32 grant_room(const struct grant_port *port, const struct grant_params *p,
+			   const struct grant_flow *f, u32 size, u32 least, u32 budget,
+			   u32 queue_bytes, u64 now_ns)
 {
 	/* Credit without data: of late flows, and what messages leave of their last grants. */
 	u64 late = now_ns < port->queued_ns ? 0 : port->late;
-	u64 idle = late + fraction_of(port->outstanding, port->unused_q16);
+	u64 unused = late + fraction_of(port->outstanding, port->unused_q16);
 	u32 queued = grant_queue_bytes(port, p, queue_bytes, now_ns);
-	u64 more = choose_u64(grant_link_idles(port, queued, now_ns), ~0ull, idle);
-	u64 budget = of_flow + min_u64(more, grant_target_bytes(p));
+	u64 target = grant_target_bytes(p), used = (u64)port->outstanding + queued;
 	/* Its sender may not know yet that it has lost what it did not use. */
-	u64 used = (u64)port->outstanding + max_u32(size, grant_beyond(f->most, f->seen)) + queued;
+	u32 shown = grant_beyond(f->most, f->seen);
+	_Bool is_still = !queued && elapsed_ns(port->busy_ns, now_ns) >= port->idle_ns;
+	u32 part = port->active && port->doubt && is_still ? least : size;
 
-	return used <= budget ||
-	       (!port->active && elapsed_ns(port->grant_ns, now_ns) >= port->delay_ns);
+	if (used + max_u32(part, shown) <= budget + min_u64(unused, target) ||
+	    (!port->active && elapsed_ns(port->grant_ns, now_ns) >= port->delay_ns))
+		return part;
+	return port->active && grant_link_idles(port, queued, now_ns) &&
+			       used + max_u32(least, shown) <= budget + target
+		       ? least
+		       : 0;
 }
 
-CORE_INLINE _Bool grant_has_room(const struct grant_port *port, const struct grant_params *p,
-				 const struct grant_flow *f, u32 is_owed, u32 queue_bytes,
-				 u64 now_ns)
+/*
+ * The same for a waiting flow's next grant. An idle link may only stand still, and the data be on
+ * the way all the same, so it gives no more than an allowance.
+ */
+CORE_INLINE u32 grant_room_of(const struct grant_port *port, const struct grant_params *p,
+			      const struct grant_flow *f, u32 is_owed, u32 queue_bytes, u64 now_ns)
 {
-	u32 size = grant_size(port, p, f);
 	/* Where new messages keep more than `long_target` in use, what is owed would never fit. */
 	u32 budget = choose_u32(is_owed, port->budget, grant_budget_of(port, f));
+	u32 size = grant_size(port, p, f);
+	u32 least = min_u32(size, max_u32(grant_allowance(p, f), grant_mss(f)));
 
-	return grant_is_paced(port, size, now_ns) &&
-	       grant_fits(port, p, f, size, budget, queue_bytes, now_ns);
+	size = grant_room(port, p, f, size, least, budget, queue_bytes, now_ns);
+	return grant_is_paced(port, size, now_ns) ? size : 0;
 }
 
 CORE_INLINE u32 grant_wait_bucket(u64 wait_ns)
@@ -160,12 +174,11 @@ CORE_INLINE void grant_start(struct grant_port *port, struct grant_flow *flows, 
 	grant_give(port, size, now_ns);
 }
 
-/* Gives credit to a waiting flow; its window is to be written then. */
-CORE_INLINE void grant_activate(struct grant_port *port, const struct grant_params *p,
-				struct grant_flow *flows, struct grant_choice choice, u64 now_ns)
+/* Gives so much credit to a waiting flow; its window is to be written then. */
+CORE_INLINE void grant_activate(struct grant_port *port, struct grant_flow *flows,
+				struct grant_choice choice, u32 size, u64 now_ns)
 {
 	struct grant_flow *f = grant_flow_at(flows, choice.flow);
-	u32 size = grant_size(port, p, f);
 
 	grant_leave(port, flows, choice.flow);
 	if (choice.is_owed) {
@@ -210,7 +223,7 @@ CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params 
 		return;
 	size = left + grant_step(port, size - left, mss);
 	if (!grant_is_paced(port, size - left, now_ns) ||
-	    !grant_fits(port, p, f, size, budget, queue_bytes, now_ns))
+	    !grant_room(port, p, f, size, size, budget, queue_bytes, now_ns))
 		return;
 	grant_note_edge(f);
 	f->edge = f->seen + size;

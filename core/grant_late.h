@@ -73,6 +73,7 @@ CORE_INLINE struct grant_action grant_remind(struct grant_port *port, const stru
 	struct grant_flow *f = grant_flow_at(flows, index);
 	u32 mss = grant_mss(f), unit = grant_unit(f);
 	u32 left = grant_beyond(f->edge, f->seen), allowance = grant_allowance(p, f);
+	u32 least = max_u32(allowance, mss);
 	_Bool takes_back;
 
 	if (grant_resent(f) == GRANT_RESENDS) {
@@ -83,7 +84,7 @@ CORE_INLINE struct grant_action grant_remind(struct grant_port *port, const stru
 			grant_make_idle(port, p, flows, index);
 		} else {
 			port->resends++;
-			grant_ask_again(port, p, flows, index, max_u32(allowance, mss), now_ns);
+			grant_ask_again(port, p, flows, index, least, now_ns);
 		}
 		return grant_write(port, f, index);
 	}
@@ -95,15 +96,15 @@ CORE_INLINE struct grant_action grant_remind(struct grant_port *port, const stru
 	 * the last may count as the third duplicate ACK (RFC 5681 §2), and what a late flow has
 	 * been shown it may send at any time.
 	 */
-	takes_back =
-		!grant_resent(f) && left > max_u32(allowance, mss) + unit && !port->never_shrinks;
+	takes_back = !grant_resent(f) && left > least + unit && !port->never_shrinks;
 	if (!grant_resent(f))
 		grant_note_edge(f);
 	if (takes_back) {
 		grant_give_back(port, left);
+		port->doubt = grant_plus(port->doubt, left);
 		f->edge = f->most = f->seen;
 	} else if (!left) {
-		f->edge += max_u32(allowance, mss);
+		f->edge += least;
 	} else if (!grant_resent(f)) {
 		f->edge += unit;
 	}

@@ -6,7 +6,7 @@
 #ifndef PENSTOCK_GRANT_MESSAGE_H
 #define PENSTOCK_GRANT_MESSAGE_H
 
-#include "grant_state.h"
+#include "grant_account.h"
 
 /* `edge` is to move: up to here the flow's sender may have filled its window. */
 CORE_INLINE void grant_note_edge(struct grant_flow *f)

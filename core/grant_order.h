@@ -6,7 +6,7 @@
 #ifndef PENSTOCK_GRANT_ORDER_H
 #define PENSTOCK_GRANT_ORDER_H
 
-#include "grant_state.h"
+#include "grant_account.h"
 
 CORE_INLINE u32 grant_last_level(const struct grant_params *p)
 {

@@ -52,6 +52,7 @@ class Port:
     busy_ns: int = 0
     queued_ns: int = 0
     lapse_ns: int = 0
+    doubt: int = 0
     granted: int = 0
     left_over: int = 0
     unused_q16: int = 0
@@ -247,30 +248,42 @@ class Port:
     def queue(self, bytes_at_port: int, now: int) -> int:
         return {PORT: bytes_at_port, RECEIVER: 0, LIMIT: self.virtual_at(now)}[self.p["side"]]
 
-    def has_room(self, flow: Flow, queue: int, now: int, is_owed: bool = False) -> bool:
+    def room_of(self, flow: Flow, queue: int, now: int, is_owed: bool = False) -> int:
+        """Bytes of the next grant of a flow that waits; an idle link may only stand still."""
         size, budget = self.size(flow), self.budget if is_owed else self.budget_of(flow)
-        return self.is_paced(size, now) and self.fits(flow, size, budget, queue, now)
+        least = min(max(self.p["allowance_segments"], 1) * flow.mss, size)
+        size = self.room(flow, size, least, budget, queue, now)
+        return size if self.is_paced(size, now) else 0
 
     def is_paced(self, count: int, now: int) -> bool:
         left = self.virtual_at(now)
         return self.burst >= self.budget or not left or left + count <= self.burst
 
-    def fits(self, flow: Flow, size: int, budget: int, queue: int, now: int) -> bool:
-        outstanding = self.outstanding - flow.credit
+    def room(
+        self, flow: Flow, size: int, least: int, budget: int, queue: int, now: int
+    ) -> int:  # fmt: skip
+        outstanding, target = self.outstanding - flow.credit, self.p["target_bytes"]
+        has_active = bool(self.active or self.late)
         late = 0 if now < self.queued_ns else self.late_credit
         without_data = late + (outstanding * self.unused_q16 >> 16)
         since = max(self.busy_ns, self.grant_ns)
-        if not self.queue(queue, now) and now >= self.queued_ns and now - since >= self.idle_ns:
-            without_data = self.p["target_bytes"]
-        budget += min(without_data, self.p["target_bytes"])
-        used = outstanding + max(size, beyond(flow.most, flow.seen))
-        if used + self.queue(queue, now) <= budget:
-            return True
-        return not (self.active or self.late) and now - self.grant_ns >= self.delay
+        is_free = has_active and not self.queue(queue, now)
+        idles = is_free and now >= self.queued_ns and now - since >= self.idle_ns
 
-    def activate(self, number: int, is_owed: bool, now: int) -> None:
+        def fits(count: int, beyond_it: int) -> bool:
+            used = outstanding + max(count, beyond(flow.most, flow.seen))
+            return used + self.queue(queue, now) <= budget + beyond_it
+
+        if is_free and self.doubt and now - self.busy_ns >= self.idle_ns:
+            size = least
+        if fits(size, min(without_data, target)):
+            return size
+        if not has_active and now - self.grant_ns >= self.delay:
+            return size
+        return least if idles and fits(least, target) else 0
+
+    def activate(self, number: int, size: int, is_owed: bool, now: int) -> None:
         flow = self.flows[number]
-        size = self.size(flow)
         self.leave(number)
         if is_owed:
             self.owed_grants = (self.owed_grants + 1) % 256
@@ -321,6 +334,7 @@ class Port:
         # A packet of 1 KiB or more shows that the link is busy, a smaller one in part.
         busy_ns = max(self.busy_ns, now_ns - self.idle_ns)
         self.busy_ns = min(busy_ns + self.idle_ns * min(count, KILO) // KILO, now_ns)
+        self.doubt = max(self.doubt - count, 0)
         if self.p["side"] == LIMIT:
             self.fill(count, now_ns)
             self.virtual = min(self.virtual, max(self.p["buffer_bytes"], self.budget))
@@ -360,8 +374,9 @@ class Port:
             self.ask(number, x["now_ns"])
         chosen, is_owed = self.choose()
         is_next = flow.state == WAITING and chosen == number
-        if is_next and not flow.is_shut and self.has_room(flow, queue, x["now_ns"], is_owed):
-            self.activate(number, is_owed, x["now_ns"])
+        size = self.room_of(flow, queue, x["now_ns"], is_owed) if is_next else 0
+        if size and not flow.is_shut:
+            self.activate(number, size, is_owed, x["now_ns"])
         self.renew(flow, queue, x["now_ns"])
         self.heed_receiver(flow)
         return self.write(flow, x["ack"], x["window"])
@@ -383,7 +398,7 @@ class Port:
         size = left + self.step(size - left, flow.mss)
         if not self.is_paced(size - left, now):
             return
-        if not self.fits(flow, size, self.budget_of(flow), queue, now):
+        if not self.room(flow, size, size, self.budget_of(flow), queue, now):
             return
         flow.note_edge()
         flow.edge = (flow.seen + size) % WORD
@@ -486,7 +501,8 @@ class Port:
 
     def next(self, queue: int, now: int) -> list[int]:
         number, is_owed = self.choose()
-        if not number or not self.has_room(self.flows[number], queue, now, is_owed):
+        size = self.room_of(self.flows[number], queue, now, is_owed) if number else 0
+        if not size:
             return []
         flow = self.flows[number]
         if flow.is_shut:
@@ -494,7 +510,7 @@ class Port:
             allowed = max(self.p["allowance_segments"], 1) * flow.mss
             flow.edge = (flow.seen + allowed) % WORD
             return []
-        self.activate(number, is_owed, now)
+        self.activate(number, size, is_owed, now)
         return self.update(number)
 
     def without_effect(self, queue: int, now: int) -> int:
@@ -514,16 +530,19 @@ class Port:
                 return self.active[0]
         return 0
 
+    @property
+    def rest_bytes(self) -> int:
+        target = self.p["target_bytes"]
+        return int(max(self.p["buffer_bytes"] - 2 * target, target))
+
     def may_lapse(self, now: int) -> bool:
         """Half of what the buffer has left lapses in 100 ms, and as much at once."""
         if self.never_shrinks:
             return True
         if self.lapse_ns > now + 10**8:
             return False
-        target = self.p["target_bytes"]
-        rest = max(self.p["buffer_bytes"] - 2 * target, target, 1)
         lapsing = self.p["allowance_segments"] * self.p["mss_bytes"]
-        self.lapse_ns = max(self.lapse_ns, now) + lapsing * 2 * 10**8 // rest
+        self.lapse_ns = max(self.lapse_ns, now) + lapsing * 2 * 10**8 // max(self.rest_bytes, 1)
         return True
 
     def timer(self, queue: int, now: int) -> list[int]:
@@ -555,6 +574,7 @@ class Port:
             flow.note_edge()
         if not flow.resends and left > allowance + flow.unit and not self.never_shrinks:
             self.give_back(flow)
+            self.doubt += left
             flow.edge = flow.most = flow.seen  # window 0, and the allowance after it
             self.late.insert(0, number)
         else:
@@ -576,7 +596,7 @@ class Port:
     def state(self, number: int) -> dict[str, Any]:
         state = {
             "outstanding": self.outstanding, "late": self.late_credit,
-            "unused_q16": self.unused_q16, "virtual_bytes": self.virtual,
+            "unused_q16": self.unused_q16, "virtual_bytes": self.virtual, "doubt": self.doubt,
             "waiting": sum(map(len, self.waiting)), "active": len(self.active) + len(self.late),
             "used": self.used,
             "owed_q16": self.owed_q16, "turn": self.turn, "turn_ns": self.turn_ns,
