@@ -130,16 +130,14 @@ static __always_inline u32 key4(struct bpf_dynptr *packet, u32 offset, u32 seed)
 static __always_inline u32 key6(struct bpf_dynptr *packet, u32 offset, u32 seed)
 {
 	struct ipv6_header buffer, *ip;
-	u32 ports, source, destination;
+	u32 ports;
 
 	ip = bpf_dynptr_slice(packet, offset, &buffer, sizeof(buffer));
 	if (!ip)
 		return 0;
 	ports = ports_at(packet, offset + sizeof(buffer), ip->next_header);
-	source = ip->source[0] ^ ip->source[1] ^ ip->source[2] ^ ip->source[3];
-	destination =
-		ip->destination[0] ^ ip->destination[1] ^ ip->destination[2] ^ ip->destination[3];
-	return hcf_flow_key(seed, source, destination, ports & 0xffff, ports >> 16);
+	return hcf_flow_key(seed, hcf_fold6(seed, ip->source), hcf_fold6(seed, ip->destination),
+			    ports & 0xffff, ports >> 16);
 }
 
 static __always_inline u32 key_of(struct sk_buff *skb, u32 seed)
@@ -154,7 +152,12 @@ static __always_inline u32 key_of(struct sk_buff *skb, u32 seed)
 		return protocol;
 	if (bpf_dynptr_from_skb((struct __sk_buff *)skb, 0, &packet))
 		return protocol;
-	/* The protocol may be that of a VLAN tag; the network header is behind all tags. */
+	/*
+	 * The protocol may be that of a VLAN tag, behind which the network header is, except where
+	 * a bridge passes on a packet with two: the kernel has taken one, and put it on the other.
+	 */
+	if (protocol != ETH_P_IP && protocol != ETH_P_IPV6 && offset == ETH_HLEN)
+		offset += VLAN_HLEN;
 	version = bpf_dynptr_slice(&packet, offset, &buffer, sizeof(buffer));
 	if (!version)
 		return protocol;
@@ -284,7 +287,7 @@ int BPF_PROG(hcf_init_qdisc, struct Qdisc *sch, struct nlattr *options,
 	seed = port.config->seed ? port.config->seed : bpf_get_prandom_u32();
 	hcf_init(&port.shared->state, &port.config->params, seed);
 	port.shared->attached = 1;
-	sch->limit = 1; /* of all qdiscs this one is the port's, as hcf_destroy knows */
+	sch->limit = 1; /* marks the port's own: hcf_reset and hcf_destroy act on it alone */
 	port.shared->ifindex = sch->dev_queue->dev->ifindex;
 	return 0;
 }
@@ -298,7 +301,8 @@ void BPF_PROG(hcf_reset, struct Qdisc *sch)
 	u32 seed;
 	int i;
 
-	if (!find_port(&port))
+	/* The kernel may call it for what hcf_init_qdisc has refused, too. */
+	if (!find_port(&port) || !sch->limit)
 		return;
 	bpf_for(i, 0, BPF_MAX_LOOPS)
 	{

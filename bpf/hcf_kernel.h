@@ -40,6 +40,9 @@ struct bpf_iter_num {
 #define NET_XMIT_SUCCESS 0
 #define NET_XMIT_DROP	 1
 
+#define ETH_HLEN  14
+#define VLAN_HLEN 4
+
 #define ETH_P_IP     0x0800
 #define ETH_P_8021Q  0x8100
 #define ETH_P_IPV6   0x86dd

@@ -14,6 +14,10 @@
  * HCF_DROP_BOTH and with low_keeps_credits (a packet joins the high queue though older ones of its
  * flow wait in the low one). All packets of a flow must carry the same key within a period.
  *
+ * Waiting. By the swap the low queue is served after at most the credits of one period. Without it,
+ * with HCF_DROP_BOTH, or with a fixed period in which the high queue does not empty, it waits until
+ * less arrives than leaves: until then the high queue is refilled all the time.
+ *
  * Algorithm 1 drops a packet when the queue it is meant for is full; the prose of §III-B only "if
  * both queues are full": HCF_DROP_BOTH. That a bin's credits end with a packet in the low queue
  * "was not included in the conference version" (footnote 1): low_keeps_credits.
@@ -157,6 +161,17 @@ CORE_INLINE u32 hcf_flow_key(u32 seed, u32 source, u32 destination, u16 source_p
 	u64 mixed = (addresses ^ ((u64)source_port << 16 | destination_port)) * HCF_GOLDEN_64;
 
 	return (u32)((mixed ^ mixed >> 29) * HCF_GOLDEN_64 >> 32);
+}
+
+/*
+ * An address of IPv6 as one word, for hcf_flow_key. XOR alone would confuse host 2 of network 1
+ * with host 1 of network 2 in all periods.
+ */
+CORE_INLINE u32 hcf_fold6(u32 seed, const u32 address[4])
+{
+	return hcf_flow_key(seed, address[0], address[1], (u16)(address[2] >> 16),
+			    (u16)address[2]) ^
+	       address[3];
 }
 
 /* Marsaglia's xorshift: every value but 0 once in 2^32 - 1 calls. */

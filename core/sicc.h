@@ -16,7 +16,7 @@
  * - The EWMA is 1/4 old + 3/4 new sample; line 11 of Algorithm 1 repeats Q.
  * - Gamma counts bytes, beta * IW * MSS + Q, with one MSS for all flows.
  * - Kappa is the time of the last ON (Table 1: a Boolean; never set); a port without any is old.
- * - An ON with an MSS of 0 is ignored.
+ * - An ON with an MSS of 0 is ignored; one below 536 counts as 536 (RFC 9293 §3.7.1).
  *
  * Not as printed, each a parameter, which variant `paper` sets back:
  * - off_needs_both: a clamp ends after DM or at q <= alpha1 * B, as the prose has it. The printed
@@ -35,7 +35,7 @@
  *   may not send before its persist timer expires, and 0 from scale 11 on.
  *
  * It carries no messages, knows no topology and sends to no one: the caller maps ports to pairs,
- * and finds the options that options_of names.
+ * knows which pairs other ports clamp, and finds the options that options_of names.
  */
 #ifndef PENSTOCK_SICC_H
 #define PENSTOCK_SICC_H

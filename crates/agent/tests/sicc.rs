@@ -186,5 +186,7 @@ fn orders_need_the_shim_and_one_version_of_ip() {
     attach(&lab, "sicc", &[]);
     let mixed = lab.refused(&["sicc", "off", PORT, SENDER, "fd00::1"]);
     assert!(mixed.contains("two versions of IP"), "{mixed}");
+    let small = lab.refused(&["sicc", "on", PORT, SENDER, RECEIVER, "--mss", "535"]);
+    assert!(small.contains("536"), "{small}");
     lab.ok(&order);
 }

@@ -248,6 +248,7 @@ EXPORT(struct tcp_window, sicc_pair_on_ack,
 EXPORT(u32, hcf_flow_key,
        (u32 seed, u32 source, u32 destination, u16 source_port, u16 destination_port),
        (seed, source, destination, source_port, destination_port))
+EXPORT(u32, hcf_fold6, (u32 seed, const u32 *address), (seed, address))
 EXPORT(u32, hcf_key_seed, (const struct hcf_state *s), (s))
 EXPORT_VOID(hcf_init, (struct hcf_state * s, const struct hcf_params *p, u32 seed), (s, p, seed))
 EXPORT(u32, hcf_bin_of, (const struct hcf_state *s, const struct hcf_params *p, u32 key, u32 index),

@@ -401,6 +401,23 @@ mod tests {
     }
 
     #[test]
+    fn what_programs_at_a_port_do_to_its_data_needs_a_window_scheme() {
+        let settings = [
+            ("mark", "30 kB"),
+            ("drops", "true"),
+            ("control_priority", "7"),
+        ];
+        for set in settings {
+            for scheme in ["hcf", "hcf-paper", "sicc", "sicc-paper"] {
+                let refused = sets(&[("scheme", scheme), set]).unwrap_err();
+                let what = format!("is for schemes with windows; {scheme} has none");
+                assert!(refused.ends_with(&what), "{refused}");
+            }
+            sets(&[("scheme", "hcf-fairq"), set]).unwrap();
+        }
+    }
+
+    #[test]
     fn refusals_name_the_place_and_the_remedy() {
         let refused = sets(&[("scheme", "fairk")]).unwrap_err();
         assert!(

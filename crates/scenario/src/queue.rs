@@ -214,6 +214,9 @@ pub enum Period {
     Ordered,
 }
 
+/// A packet of 1500 bytes as queue disciplines count it, with its Ethernet header.
+const FULL_FRAME: u32 = 1514;
+
 impl Hcf {
     /// When the priority period ends.
     pub fn period(&self) -> Period {
@@ -221,18 +224,20 @@ impl Hcf {
     }
 
     /// As the algorithm takes them, for a queue that may hold `limit` besides the packet in
-    /// transmission.
+    /// transmission; each of the two has room for at least one packet.
     ///
     /// # Errors
     /// A value outside its range.
     pub fn queues(&self, limit: Buffer) -> Result<penstock_core::Params, ParamError> {
-        let split = |all: u32| {
+        // A queue with room for no packet would hold none that is meant for it.
+        let split = |all: u32, least: u32| {
             let high = (f64::from(all) * self.share("high_share").0) as u32;
-            [high.max(1), (all - high).max(1)]
+            let high = high.max(least);
+            [high, all.saturating_sub(high).max(least)]
         };
         let (packets, bytes) = match limit {
-            Buffer::Packets(packets) => (split(packets), [0; 2]),
-            Buffer::Bytes(bytes) => ([0; 2], split(saturated(bytes))),
+            Buffer::Packets(packets) => (split(packets, 1), [0; 2]),
+            Buffer::Bytes(bytes) => ([0; 2], split(saturated(bytes), FULL_FRAME)),
         };
         let mut core = self.core(0, None)?;
         for role in 0..2 {

@@ -27,12 +27,13 @@ pub struct Args {
     pub source: IpAddr,
     /// Address of the host that gets the data, whose ACKs are lowered.
     pub destination: IpAddr,
-    /// With `on`: segment size of the destination, bytes; the clamp.
+    /// With `on`: segment size of the destination, bytes, at least 536; the clamp.
     #[arg(
         long,
         value_name = "BYTES",
         required_if_eq("order", "on"),
-        value_parser = clap::value_parser!(u16).range(1..)
+        // A shim believes no less (`MIN_MSS_BYTES` of core/params.h).
+        value_parser = clap::value_parser!(u16).range(536..)
     )]
     pub mss: Option<u16>,
     /// With `on`: window scale of the destination, for flows whose own is not known [default: these

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 use super::common::Fields;
-use super::common::functions::{bin_of, credits_left};
+use super::common::functions::{bin_of, credits_left, fold6};
 use super::{printed, with};
 use penstock_core::Params;
 use penstock_core::hcf::{Hcf, flow_key};
@@ -337,4 +337,62 @@ fn flows_with_the_same_key_part_in_the_next_period() {
         let queue = hcf.on_dequeue().expect("one packet");
         hcf.departed(queue, 40);
     }
+}
+
+#[test]
+fn addresses_with_the_same_xor_part_in_the_next_period() {
+    let hosts = ["2001:db8:0:1::2", "2001:db8:0:2::1", "2001:db8:0:3::"];
+    let hosts = hosts.map(|host| host.parse().unwrap());
+    let differ = |seed| {
+        let [one, other, third] = hosts.map(|host| fold6(seed, host));
+        one != other && other != third && third != one
+    };
+    assert!((0..1000).all(differ));
+}
+
+/// The longest time that a packet waits, in departures, if two arrive for each that leaves.
+fn longest_wait(params: Params) -> u32 {
+    const STEPS: u32 = 20_000;
+    let mut port = Port::new(params, 1);
+    let mut arrived = [VecDeque::new(), VecDeque::new()];
+    let mut longest = 0;
+    for step in 0..STEPS {
+        for flow in [2 * step % 40, (2 * step + 1) % 40] {
+            let key = flow_key(0, flow, 1, 2, 3);
+            if let Some(queue) = port.hcf.on_enqueue(key, 1000) {
+                arrived[queue].push_back(step);
+            }
+        }
+        let queue = port.hcf.on_dequeue().expect("more arrive than leave");
+        let since = arrived[queue].pop_front().expect("it is not empty");
+        longest = longest.max(step - since);
+        port.hcf.departed(queue, 1000);
+        if step % 2 == 0 {
+            port.hcf.on_tick();
+        }
+    }
+    let waiting = arrived.iter().filter_map(VecDeque::front);
+    waiting
+        .map(|since| STEPS - since)
+        .max()
+        .map_or(longest, |last| longest.max(last))
+}
+
+/// A queue that becomes the high one is served until it is empty; one that stays low waits.
+#[test]
+fn the_low_queue_gets_its_turn_by_the_swap() {
+    let fair = [
+        hcf(&[]),
+        hcf(&[("period", ORDERED)]),
+        hcf(&[("low_keeps_credits", 1)]),
+    ];
+    let waits = fair.map(longest_wait);
+    assert!(waits.iter().all(|wait| *wait < 60), "{waits:?}");
+    let unfair = [
+        printed("hcf", 20, &[]),
+        hcf(&[("drop", BOTH)]),
+        hcf(&[("period", FIXED)]),
+    ];
+    let waits = unfair.map(longest_wait);
+    assert!(waits.iter().all(|wait| *wait > 10_000), "{waits:?}");
 }

@@ -143,6 +143,7 @@ pub(super) fn check_deployment(
     checker.not_empty(port.buffer, &within("buffer"));
     checker.params(&port.window, &within("window"));
     checker.credit(port, &within);
+    checker.without_window(port, &within);
     checker.queue(&port.queue, &within("queue"));
     if let Some(params) = port.shim() {
         checker.params(params, &within("controller"));
@@ -194,8 +195,6 @@ impl Checker<'_> {
         });
     }
 
-    /// Which flows are controlled matters where a scheme rewrites windows at a port, or `observe` counts
-    /// what it would.
     /// What the programs that keep an account of each flow cannot do.
     fn credit(&mut self, port: &Deployment, within: &dyn Fn(&str) -> String) {
         if !port.window.is_credit() {
@@ -216,6 +215,25 @@ impl Checker<'_> {
         }
     }
 
+    /// HCF's queue and the shim of a controller leave the port's programs nothing to do with its data.
+    fn without_window(&mut self, port: &Deployment, within: &dyn Fn(&str) -> String) {
+        let is_queue = matches!(port.queue, Queue::Hcf(_));
+        if port.window.scheme().is_some() || !is_queue && port.shim().is_none() {
+            return;
+        }
+        for (key, is_given) in [
+            ("mark", port.mark.is_some()),
+            ("drops", port.drops),
+            ("control_priority", port.control_priority.is_some()),
+        ] {
+            self.require(!is_given, &within(key), || {
+                format!("is for schemes with windows; {} has none", port.scheme)
+            });
+        }
+    }
+
+    /// Which flows are controlled matters where a scheme rewrites windows at a port, or `observe` counts
+    /// what it would.
     fn policy(&mut self, port: &Deployment, within: &dyn Fn(&str) -> String) {
         let rewrites = !port.is_below_host()
             && !port.window.is_credit()

@@ -200,12 +200,16 @@ pub struct Status {
     pub low_packets: u64,
     /// Packets dropped for want of room.
     pub dropped_packets: u64,
+    /// Their bytes, Ethernet headers included.
+    pub dropped_bytes: u64,
     /// Packets dropped for want of memory.
     pub failed_packets: u64,
     /// Packets sent.
     pub sent_packets: u64,
     /// Bytes sent, Ethernet headers included.
     pub sent_bytes: u64,
+    /// Times that packets had to wait for the port's rate.
+    pub waits: u64,
 }
 
 /// State of HCF at the port with its pins in `folder`; None if it is not attached.
@@ -240,9 +244,11 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
         high_packets: port.counters.high_packets,
         low_packets: port.counters.low_packets,
         dropped_packets: port.counters.dropped_packets,
+        dropped_bytes: port.counters.dropped_bytes,
         failed_packets: port.counters.failed_packets,
         sent_packets: port.counters.sent_packets,
         sent_bytes: port.counters.sent_bytes,
+        waits: port.counters.waits,
     }))
 }
 
