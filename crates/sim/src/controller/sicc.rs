@@ -55,6 +55,8 @@ struct Port {
     core: SiccPort,
     /// Flows with a SYN and no FIN so far: the sources behind the port's destinations.
     flows: BTreeSet<FlowId>,
+    /// The pairs that were sent an ON by this port, and no OFF since.
+    clamped: BTreeSet<u32>,
 }
 
 /// What is known of the flows with one number.
@@ -75,6 +77,8 @@ pub struct Sicc {
     counts_answers: bool,
     /// An ON has the options of the sender (`options_of`).
     sends_own_options: bool,
+    /// The OFF of a port ends the clamps of others, too (`off_always`).
+    ends_others: bool,
     /// For flows whose own was not seen, bytes.
     mss_bytes: u16,
     ports: Vec<Port>,
@@ -113,6 +117,7 @@ impl Sicc {
                 link,
                 core: SiccPort::new(&params),
                 flows: BTreeSet::new(),
+                clamped: BTreeSet::new(),
             });
         }
         let interval = Time::from_nanos(params.field("interval_ns"));
@@ -121,6 +126,7 @@ impl Sicc {
             interval,
             counts_answers: sicc::counts_answers(&params),
             sends_own_options: sicc::sends_own_options(&params),
+            ends_others: params.field("off_always") != 0,
             mss_bytes: params.field("mss_bytes") as u16,
             params,
             port_of_link: numbered
@@ -177,11 +183,8 @@ impl Sicc {
             port.flows.remove(&flow);
         }
         match order {
-            SiccOrder::On => {
-                self.counters.incasts += 1;
-                self.notify(now, self.ons(number as usize));
-            }
-            SiccOrder::OnOne => self.notify(now, BTreeSet::from([self.on(flow)])),
+            SiccOrder::On => self.start(now, number as usize),
+            SiccOrder::OnOne => self.clamp(now, number as usize, &[flow]),
             _ => {}
         }
     }
@@ -224,14 +227,42 @@ impl Sicc {
         for (place, &queue) in queues.iter().enumerate() {
             let number = self.switches[switch][place];
             let order = self.ports[number].core.on_interval(queue, now.as_nanos());
-            self.counters.incasts += u64::from(order.starts());
             if order.ends() {
-                self.notify(now, self.offs(number));
+                self.release(now, number);
             }
             if order.starts() {
-                self.notify(now, self.ons(number));
+                self.start(now, number);
             }
         }
+    }
+
+    /// Incast begins at a port: INCAST_ON for each pair with a flow through it.
+    fn start(&mut self, now: Time, port: usize) {
+        self.counters.incasts += 1;
+        let flows: Vec<FlowId> = self.ports[port].flows.iter().copied().collect();
+        self.clamp(now, port, &flows);
+    }
+
+    /// INCAST_ON for the pairs of flows through a port.
+    fn clamp(&mut self, now: Time, port: usize, flows: &[FlowId]) {
+        let pairs = flows.iter().map(|flow| self.flows[flow.0 as usize].pair);
+        self.ports[port].clamped.extend(pairs);
+        self.notify(now, flows.iter().map(|flow| self.on(*flow)).collect());
+    }
+
+    /// Incast ends at a port: INCAST_OFF for each pair that was sent an ON or has a flow through it, but
+    /// not for those that other ports have clamped. As printed, it is sent to these too.
+    fn release(&mut self, now: Time, port: usize) {
+        let port = &mut self.ports[port];
+        let mut pairs = std::mem::take(&mut port.clamped);
+        let flows = port.flows.iter();
+        pairs.extend(flows.map(|flow| self.flows[flow.0 as usize].pair));
+        if !self.ends_others {
+            let others = self.ports.iter().filter(|port| !port.clamped.is_empty());
+            let others: Vec<_> = others.map(|port| &port.clamped).collect();
+            pairs.retain(|pair| !others.iter().any(|clamped| clamped.contains(pair)));
+        }
+        self.notify(now, pairs.into_iter().map(Message::Off).collect());
     }
 
     fn notify(&mut self, now: Time, orders: BTreeSet<Message>) {
@@ -239,12 +270,6 @@ impl Sicc {
             self.counters.messages_sent += 1;
             self.send(now, FRAME_BYTES, message);
         }
-    }
-
-    /// INCAST_ON for each pair with a flow through the port.
-    fn ons(&self, port: usize) -> BTreeSet<Message> {
-        let flows = self.ports[port].flows.iter();
-        flows.map(|flow| self.on(*flow)).collect()
     }
 
     /// INCAST_ON for the pair of a flow.
@@ -259,12 +284,6 @@ impl Sicc {
         let mss = learned.map_or(self.mss_bytes, |options| options.mss);
         let scale = learned.map(|options| options.window_scale.unwrap_or(0));
         Message::On(pair, mss, scale)
-    }
-
-    /// INCAST_OFF, likewise.
-    fn offs(&self, port: usize) -> BTreeSet<Message> {
-        let message = |flow: &FlowId| Message::Off(self.flows[flow.0 as usize].pair);
-        self.ports[port].flows.iter().map(message).collect()
     }
 }
 
@@ -283,6 +302,8 @@ impl Controller for Sicc {
         if self.flows.len() < needed {
             self.flows.resize(needed, Flow::default());
         }
+        let learned = |flow: FlowId| self.flows[flow.0 as usize].learned;
+        let is_used = learned(data).or(learned(data.reverse())).is_some();
         for (flow, ends) in [
             (data, (source, destination)),
             (data.reverse(), (destination, source)),
@@ -291,14 +312,11 @@ impl Controller for Sicc {
                 self.shims.push(SiccShim::new(&self.params));
                 self.shims.len() as u32 - 1
             });
-            let before = std::mem::replace(
-                &mut self.flows[flow.0 as usize],
-                Flow {
-                    pair,
-                    ..Flow::default()
-                },
-            );
-            if before.learned.is_some() {
+            self.flows[flow.0 as usize] = Flow {
+                pair,
+                ..Flow::default()
+            };
+            if is_used {
                 // The number is used again, and a connection that was reset left no FIN.
                 for port in &mut self.ports {
                     port.flows.remove(&flow);
@@ -359,3 +377,7 @@ impl Controller for Sicc {
         self.channel.counters(self.counters)
     }
 }
+
+#[cfg(test)]
+#[path = "sicc_tests.rs"]
+mod tests;

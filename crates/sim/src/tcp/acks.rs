@@ -75,8 +75,13 @@ impl Acks {
         }
     }
 
-    /// The handshake is complete; `mss`: payload of a full segment.
-    pub fn establish(&mut self, mss: u16) {
+    /// The handshake is complete; `mss`: payload of a full segment. Linux counts this as an arrival since
+    /// 4.11 (`tcp_finish_connect`): if the first segment is lost, the next one has no pause before it that
+    /// would bring quick ACKs.
+    pub fn establish(&mut self, cfg: &Config, mss: u16, now: Time) {
+        if cfg.ack_rules == AckRules::Linux {
+            self.last_arrival = now;
+        }
         self.full_segment = mss.clamp(88, 536);
     }
 
@@ -89,6 +94,31 @@ impl Acks {
         self.note(cfg, now, segment, at);
         let is_due = at.owed > (cfg.ack_every as u64 - 1) * self.full_segment as u64;
         if is_due || segment.payload == 0 || self.is_quick() || self.is_urgent || self.is_pushed() {
+            Reply::Now
+        } else {
+            Reply::Later
+        }
+    }
+
+    /// The peer's FIN arrived in order, while this side may still send. The application is about to close,
+    /// and its FIN carries the ACK (`tcp_fin`).
+    pub fn reply_to_fin(
+        &mut self,
+        cfg: &Config,
+        now: Time,
+        segment: &Packet,
+        at: Surroundings,
+    ) -> Reply {
+        if cfg.ack_every <= 1 || cfg.ack_rules != AckRules::Linux {
+            return Reply::Now;
+        }
+        self.interactive = true;
+        self.is_owed = true;
+        if segment.payload > 0 {
+            self.note(cfg, now, segment, at);
+        }
+        let is_read = segment.payload > 0 && self.is_pushed();
+        if at.owed > self.full_segment as u64 || self.is_urgent || is_read {
             Reply::Now
         } else {
             Reply::Later
@@ -109,9 +139,10 @@ impl Acks {
         let last = std::mem::take(&mut self.last_short);
         if payload >= self.full_segment {
             self.full_segment = payload;
-            if cfg.ack_rules != AckRules::Linux || !segment.has(flag::PSH) {
-                return;
+            if cfg.ack_rules == AckRules::Linux && segment.has(flag::PSH) {
+                self.pushes = self.pushes.max(1);
             }
+            return;
         } else if payload >= 536 || payload >= 88 && !segment.has(flag::PSH) {
             self.last_short = payload;
             if payload == last {
@@ -216,13 +247,19 @@ impl Acks {
         }
     }
 
-    /// A segment arrived ahead of order. Before Linux 4.18 the next ones were acknowledged at once.
-    pub fn on_early(&mut self, cfg: &Config, at: Surroundings) {
+    /// A segment arrived ahead of order. Before Linux 4.18 the next ones were acknowledged at once; since
+    /// 6.17 it shows how long full segments are (`tcp_data_queue_ofo`).
+    pub fn on_early(&mut self, cfg: &Config, segment: &Packet, at: Surroundings) {
         self.is_owed = true;
         match cfg.ack_rules {
             AckRules::Rfc => {}
             AckRules::Linux318 => self.on_duplicate(cfg, at.window),
-            AckRules::Linux => self.note_growth(cfg, at),
+            AckRules::Linux => {
+                if segment.payload > 0 {
+                    self.measure(cfg, segment);
+                }
+                self.note_growth(cfg, at);
+            }
         }
     }
 

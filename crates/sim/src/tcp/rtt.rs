@@ -35,12 +35,18 @@ impl Rtt {
         Time((self.srtt_8 * unit(cfg)) >> 3)
     }
 
-    /// Takes the round trip of a segment sent once, from `sent` to `now`, and ends the back-off.
-    pub fn sample(&mut self, cfg: &Config, sent: Time, now: Time) {
-        let span = now.saturating_sub(sent);
+    /// A round trip lasted for `span`.
+    #[inline]
+    pub fn note_min(&mut self, span: Time) {
         if self.min.0 == 0 || span < self.min {
             self.min = span;
         }
+    }
+
+    /// Takes the round trip of a segment sent once, from `sent` to `now`, and ends the back-off.
+    pub fn sample(&mut self, cfg: &Config, sent: Time, now: Time) {
+        let span = now.saturating_sub(sent);
+        self.note_min(span);
         // With ticks, both instants as the ticking clock shows them.
         let measured = match (
             now.0.checked_div(cfg.tick.0),

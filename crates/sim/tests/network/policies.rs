@@ -152,7 +152,7 @@ fn every_packet_arrives_or_is_a_counted_loss_and_flows_keep_their_order() {
     }
 }
 
-/// HCF Theorem 1 needs the swap: at the end of a fixed period low-priority packets are overtaken.
+/// HCF Theorem 1 needs the swap: at the end of a period low-priority packets are overtaken.
 #[test]
 fn hcf_without_the_swap_reorders() {
     let set_up: SetUp = Box::new(|network| {

@@ -169,6 +169,22 @@ fn every_queue_keeps_within_the_buffer() {
     }
 }
 
+/// Each of the two queues holds at least one packet, or none would ever pass.
+#[test]
+fn hcf_passes_packets_in_any_buffer() {
+    let traffic = r#"
+        [traffic.some]
+        kind = "bulk"
+        size = "30 kB"
+        from = "sender1"
+        to = "receiver1"
+    "#;
+    for buffer in ["1 packets", "2 packets", "1500 B", "3 kB", "4 kB"] {
+        let outcome = outcome(&wide("20 s", buffer, traffic), "hcf");
+        assert_eq!(outcome.groups["some"].finished, 1, "{buffer}");
+    }
+}
+
 #[test]
 fn what_ended_before_the_measured_time_does_not_starve_in_it() {
     let traffic = r#"

@@ -127,7 +127,7 @@ impl Endpoint {
     /// The handshake is done by this segment: SND.UNA is 1, the send window is known.
     pub(super) fn establish(&mut self, cfg: &Config, now: Time, by: &Packet) {
         self.conn.establish(cfg);
-        self.acks.establish(self.snd.mss());
+        self.acks.establish(cfg, self.snd.mss(), now);
         self.rcv.establish(cfg, self.snd.mss(), now);
         self.recovery.establish(cfg, self.conn.has_sack());
         let mut losses = self.timers.attempts();

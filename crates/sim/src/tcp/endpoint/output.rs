@@ -133,9 +133,20 @@ impl Endpoint {
                 NextLost::Blocked => return true,
                 NextLost::Send(lost) => {
                     self.resend(ctx, lost.seq, lost.len);
-                    self.timers.ensure_retransmit(ctx.cfg, ctx.now);
+                    self.time_resent(ctx, lost.seq);
                 }
             }
+        }
+    }
+
+    /// Sets the timer for what has left again. In Linux it starts over with the first segment in flight
+    /// (`tcp_xmit_retransmit_queue`).
+    fn time_resent(&mut self, ctx: &Ctx<impl Wire>, seq: u64) {
+        let starts_over = ctx.cfg.has_whole_windows() && seq == self.snd.una();
+        if starts_over && !self.timers.is(Timer::Reorder) {
+            self.timers.arm_retransmit(ctx.cfg, ctx.now);
+        } else {
+            self.timers.ensure_retransmit(ctx.cfg, ctx.now);
         }
     }
 

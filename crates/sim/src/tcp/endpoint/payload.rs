@@ -5,6 +5,7 @@ use super::Endpoint;
 use crate::packet::Packet;
 use crate::tcp::acks::{Reply, Surroundings};
 use crate::tcp::config::Config;
+use crate::tcp::connection::State;
 use crate::tcp::receiver::Place;
 use crate::tcp::{Ctx, Events, Wire};
 use penstock_scenario::units::Time;
@@ -46,9 +47,13 @@ impl Endpoint {
             return self.acknowledge(ctx, segment, arrival.has_grown);
         }
         let at = self.surroundings(arrival.has_grown);
+        if arrival.place == Place::Next && self.conn.state() == State::CloseWait {
+            let reply = self.acks.reply_to_fin(ctx.cfg, ctx.now, segment, at);
+            return self.acknowledge_by(ctx, reply);
+        }
         match arrival.place {
             Place::Early => {
-                self.acks.on_early(ctx.cfg, at);
+                self.acks.on_early(ctx.cfg, segment, at);
                 if self.compresses_acks(ctx.cfg) {
                     return self.compress_ack(ctx);
                 }
@@ -91,7 +96,13 @@ impl Endpoint {
         has_grown: bool,
     ) {
         let at = self.surroundings(has_grown);
-        match self.acks.reply(ctx.cfg, ctx.now, segment, at) {
+        let reply = self.acks.reply(ctx.cfg, ctx.now, segment, at);
+        self.acknowledge_by(ctx, reply);
+    }
+
+    #[inline]
+    fn acknowledge_by(&mut self, ctx: &mut Ctx<impl Wire>, reply: Reply) {
+        match reply {
             Reply::Now => self.send_ack(ctx),
             Reply::Later => self.acknowledge_later(ctx),
         }

@@ -115,7 +115,9 @@ impl Receiver {
     pub fn establish(&mut self, cfg: &Config, mss: u16, now: Time) {
         if cfg.receive_window_limit < cfg.receive_buffer {
             self.limit = cfg.receive_window_limit.max(self.space);
-            self.tuning = Some(Box::new(Tuning::new(mss, self.space, self.nxt, now)));
+            let smooths = cfg.ack_rules == AckRules::Linux;
+            let tuning = Tuning::new(mss, self.space, self.nxt, now, smooths);
+            self.tuning = Some(Box::new(tuning));
         }
     }
 
@@ -331,7 +333,7 @@ impl Receiver {
             .map_or(0, |reassembly| reassembly.count_repeat(nxt))
     }
 
-    /// The smallest round trip seen by what arrives, where the window's limit may rise.
+    /// The round trip that what arrives shows, where the window's limit may rise.
     pub fn round_trip(&self) -> Option<Time> {
         self.tuning.as_ref()?.round_trip()
     }

@@ -14,8 +14,12 @@ pub(super) struct Tuning {
     /// RCV.NXT and the time when the round trip under way began.
     from: u64,
     since: Time,
-    /// Smallest round trip; zero before the first. By timestamps it is whole milliseconds.
+    /// Round trip; zero before the first. By timestamps it is whole milliseconds, and, where `is_smoothed`, an
+    /// average that a shorter one replaces (`tcp_rcv_rtt_update`), also of a window without them; else the smallest.
     round_trip: Time,
+    is_smoothed: bool,
+    /// The timestamp last echoed: each shows one round trip.
+    last_echo: u32,
     /// Without timestamps a round trip passes until a window that is offered at `edge_since` has
     /// arrived up to `edge`.
     edge: u64,
@@ -26,20 +30,22 @@ pub(super) struct Tuning {
 
 impl Tuning {
     /// For a connection that is established `now` at RCV.NXT `nxt`, offering `window`; `mss`: payload
-    /// of a full segment.
-    pub fn new(mss: u16, window: u32, nxt: u64, now: Time) -> Tuning {
+    /// of a full segment. What was recorded with linux-3.18 is not smoothed.
+    pub fn new(mss: u16, window: u32, nxt: u64, now: Time, is_smoothed: bool) -> Tuning {
         Tuning {
             space: (10 * mss as u64).min(window as u64).max(1),
             from: nxt,
             since: now,
             round_trip: Time::ZERO,
+            is_smoothed,
+            last_echo: 0,
             edge: nxt + window as u64,
             edge_since: now,
             full_segment: mss.min(536),
         }
     }
 
-    /// The smallest round trip; none before the first.
+    /// The round trip; none before the first.
     pub fn round_trip(&self) -> Option<Time> {
         (self.round_trip != Time::ZERO).then_some(self.round_trip)
     }
@@ -47,10 +53,15 @@ impl Tuning {
     /// The application reads `segment`, and all before RCV.NXT `nxt`, while `window` is offered;
     /// returns what the window may grow to, as far as this shows.
     pub fn on_arrival(&mut self, segment: &Packet, nxt: u64, window: u32, now: Time) -> u32 {
-        if let Some(sample) = self.sample(segment, nxt, window, now)
-            && (self.round_trip == Time::ZERO || sample < self.round_trip)
+        let is_stamped = segment.has(flag::TIMESTAMPS);
+        if is_stamped && let Some(sample) = self.stamps(segment, now) {
+            self.note(sample, true);
+        }
+        // By whole milliseconds most round trips of a data center show nothing.
+        if (self.is_smoothed || !is_stamped)
+            && let Some(sample) = self.windows(nxt, window, now)
         {
-            self.round_trip = sample;
+            self.note(sample, false);
         }
         if self.round_trip == Time::ZERO || now - self.since < self.round_trip {
             return 0;
@@ -67,23 +78,36 @@ impl Tuning {
         (2 * read + 2 * growth).min(u32::MAX as u64) as u32
     }
 
-    /// The round trip that a segment shows.
-    fn sample(&mut self, segment: &Packet, nxt: u64, window: u32, now: Time) -> Option<Time> {
-        if segment.has(flag::TIMESTAMPS) {
-            if segment.payload < self.full_segment {
-                return None;
-            }
-            self.full_segment = segment.payload;
-            let millis = timestamp(now).wrapping_sub(segment.ts_ecr).max(1);
-            return Some(Time::from_millis(millis.into()));
+    fn note(&mut self, sample: Time, is_stamped: bool) {
+        if self.round_trip == Time::ZERO || sample < self.round_trip {
+            self.round_trip = sample;
+        } else if self.is_smoothed && is_stamped {
+            let eighth = Time(self.round_trip.0 / 8);
+            self.round_trip = self.round_trip - eighth + Time(sample.0 / 8);
         }
+    }
+
+    /// The round trip that a segment's timestamp shows (`tcp_rcv_rtt_measure_ts`).
+    fn stamps(&mut self, segment: &Packet, now: Time) -> Option<Time> {
+        let is_repeated = std::mem::replace(&mut self.last_echo, segment.ts_ecr) == segment.ts_ecr;
+        if segment.payload < self.full_segment || self.is_smoothed && is_repeated {
+            return None;
+        }
+        self.full_segment = segment.payload;
+        let millis = timestamp(now).wrapping_sub(segment.ts_ecr);
+        let is_long = millis > 0 || !self.is_smoothed;
+        is_long.then(|| Time::from_millis(millis.max(1).into()))
+    }
+
+    /// What a whole window takes to arrive is no less than a round trip (`tcp_rcv_rtt_measure`).
+    fn windows(&mut self, nxt: u64, window: u32, now: Time) -> Option<Time> {
         if nxt < self.edge {
             return None;
         }
         let round_trip = now - self.edge_since;
         self.edge = nxt + window as u64;
         self.edge_since = now;
-        Some(round_trip)
+        Some(round_trip.max(Time::from_micros(1)))
     }
 }
 
@@ -91,19 +115,25 @@ impl Tuning {
 mod tests {
     use super::*;
 
+    const START_MS: u64 = 100;
+
     fn read(tuning: &mut Tuning, ms: u64, nxt: u64) -> u32 {
-        let segment = Packet {
+        let segment = stamped((START_MS + ms - 10) as u32);
+        tuning.on_arrival(&segment, nxt, 64_000, Time::from_millis(START_MS + ms))
+    }
+
+    fn stamped(ts_ecr: u32) -> Packet {
+        Packet {
             payload: 1000,
             flags: flag::ACK | flag::TIMESTAMPS,
-            ts_ecr: (ms - 10) as u32,
+            ts_ecr,
             ..Packet::default()
-        };
-        tuning.on_arrival(&segment, nxt, 64_000, Time::from_millis(ms))
+        }
     }
 
     #[test]
     fn the_limit_follows_what_is_read_per_round_trip() {
-        let mut tuning = Tuning::new(1000, 64_000, 1, Time::ZERO);
+        let mut tuning = Tuning::new(1000, 64_000, 1, Time::from_millis(START_MS), true);
         assert_eq!(
             read(&mut tuning, 10, 10_001),
             0,
@@ -115,9 +145,23 @@ mod tests {
         assert_eq!(read(&mut tuning, 40, 80_001), 2 * 30_000 + 2 * 30_000);
     }
 
+    /// Of 16, 8 and 16 ms; the last is shown twice, and one is below a millisecond.
+    #[test]
+    fn round_trips_by_timestamps_are_averaged_unless_shorter() {
+        let round_trips = |is_smoothed| {
+            let mut tuning = Tuning::new(1000, 64_000, 1, Time::ZERO, is_smoothed);
+            [(26, 10), (34, 26), (50, 34), (51, 34), (60, 60)].map(|(ms, echo)| {
+                tuning.on_arrival(&stamped(echo), 1, 64_000, Time::from_millis(ms));
+                tuning.round_trip.as_micros()
+            })
+        };
+        assert_eq!(round_trips(true), [16_000, 8_000, 9_000, 9_000, 9_000]);
+        assert_eq!(round_trips(false), [16_000, 8_000, 8_000, 8_000, 1_000]);
+    }
+
     #[test]
     fn without_timestamps_a_round_trip_is_a_window_of_data() {
-        let mut tuning = Tuning::new(1000, 20_000, 1, Time::ZERO);
+        let mut tuning = Tuning::new(1000, 20_000, 1, Time::ZERO, true);
         let segment = Packet {
             payload: 1000,
             ..Packet::default()

@@ -28,9 +28,13 @@ impl Parts<'_> {
             .restart_retransmit(self.cfg, self.snd.is_idle(), self.now);
     }
 
-    /// Takes the round trip of a segment that left at `sent` and was sent once.
+    /// Takes the round trip of segments that were sent once, of which the first left at `sent`. That of the
+    /// `newest` may be the smallest (`tcp_update_rtt_min`).
     #[inline]
-    pub fn sample(&mut self, sent: Time) {
+    pub fn sample(&mut self, sent: Time, newest: Option<Time>) {
+        if let Some(newest) = newest {
+            self.rtt.note_min(self.now.saturating_sub(newest));
+        }
         self.rtt.sample(self.cfg, sent, self.now);
         self.timers.set_timeout(self.cfg, self.rtt);
     }

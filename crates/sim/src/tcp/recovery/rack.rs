@@ -69,9 +69,10 @@ impl Rack {
         self.rtt = rtt;
     }
 
-    /// The peer reported a needless retransmission: wait longer (RFC 8985 §6.2 step 4).
+    /// The peer reported a needless retransmission: wait longer (RFC 8985 §6.2 step 4), if reordering
+    /// explains it (`tcp_dsack_seen`).
     pub fn on_duplicate(&mut self, una: u64, nxt: u64) {
-        if una >= self.widened_until {
+        if self.reordering && una >= self.widened_until {
             self.quarters = self.quarters.saturating_add(1);
             self.persist = PERSIST;
             self.widened_until = nxt;

@@ -87,7 +87,8 @@ impl Recovery {
         if parts.congestion.is_modelled() {
             self.feed_back(parts, &delivery, newly_lost);
         }
-        self.rearm(parts, acked > 0, wait);
+        let is_older = acked == 0 && self.is_sent_before_head(parts, &delivery);
+        self.rearm(parts, acked > 0 || is_older, wait);
     }
 
     /// An ACK after a timeout: whether that was needless, and what is sent next.
@@ -164,7 +165,7 @@ impl Recovery {
         };
         let delivery = selective.acknowledge(parts);
         if let Some(oldest) = delivery.oldest {
-            parts.sample(oldest);
+            parts.sample(oldest, delivery.newest);
         }
         if parts.congestion.is_modelled() {
             self.feed_back(parts, &delivery, 0);
@@ -259,15 +260,23 @@ impl Recovery {
         }
     }
 
-    /// The sender's timer after an ACK; `wait`: how long until losses may be found, zero for never.
-    fn rearm(&mut self, parts: &mut Parts, is_advanced: bool, wait: Time) {
+    /// Whether SACK blocks report what was sent before the first segment in flight was last sent: in Linux
+    /// its timeout starts over then (`tcp_clean_rtx_queue`).
+    fn is_sent_before_head(&self, parts: &Parts, delivery: &Delivery) -> bool {
+        let head = self.head_sent(parts.now);
+        parts.cfg.has_whole_windows() && delivery.oldest.is_some_and(|sent| sent < head)
+    }
+
+    /// The sender's timer after an ACK; `starts_over`: the timeout runs from now on; `wait`: how long until
+    /// losses may be found, zero for never.
+    fn rearm(&mut self, parts: &mut Parts, starts_over: bool, wait: Time) {
         if parts.snd.is_idle() {
             if !parts.timers.is(Timer::Persist) {
                 parts.timers.stop();
             }
         } else if wait != Time::ZERO {
             arm_reorder(parts, wait);
-        } else if is_advanced {
+        } else if starts_over {
             self.arm_probe_or_timeout(parts, parts.now);
         } else if !parts.timers.is(Timer::Retransmit) {
             self.arm_after_head(parts);
@@ -381,7 +390,11 @@ impl Recovery {
     pub fn on_probe_sent(&mut self, snd: &Sender, now: Time, repeats: bool) {
         if let Some(selective) = &mut self.selective {
             if repeats && let Some((index, _)) = selective.board.last() {
-                selective.on_resent(index, now);
+                if selective.rack.is_some() {
+                    selective.board.mark_probed(index, now);
+                } else {
+                    selective.on_resent(index, now);
+                }
             }
             selective.probe.start(snd.nxt(), repeats);
         }

@@ -318,6 +318,13 @@ impl Scoreboard {
         self.segments.insert(index + 1, rest);
     }
 
+    /// The segment at `index` leaves again as a probe, which is in no sum (`tcp_send_loss_probe`).
+    pub fn mark_probed(&mut self, index: usize, now: Time) {
+        let segment = &mut self.segments[index];
+        segment.sent = now;
+        segment.marks |= EVER_RESENT;
+    }
+
     /// The segment at `index` leaves again.
     pub fn mark_resent(&mut self, index: usize, now: Time) {
         let segment = &mut self.segments[index];

@@ -127,11 +127,11 @@ impl Selective {
             below.oldest.or(all.oldest)
         };
         if let Some(sent) = sent {
-            parts.sample(sent);
+            parts.sample(sent, all.newest);
         } else if acked > 0
             && let Some(sent) = echoed(parts.now, segment)
         {
-            parts.sample(sent);
+            parts.sample(sent, None);
         }
         all
     }
