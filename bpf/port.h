@@ -68,11 +68,27 @@ static __always_inline _Bool port_ctx_open(struct __sk_buff *skb, struct port_ct
 	return 1;
 }
 
+/* Ethernet, IPv6, TCP with timestamps: what a super-packet has once, and its segments each. */
+#define SEGMENT_HEADERS 86u
+
+/*
+ * Segments of a packet. A guest's super-packet comes without their number (SKB_GSO_DODGY), which
+ * the kernel need not have computed before the hook; by the headers above it may be one less.
+ */
+static __always_inline u32 segments_of(const struct __sk_buff *skb)
+{
+	u32 segments = skb->gso_segs, size = skb->gso_size;
+
+	if (segments || !size)
+		return max_u32(segments, 1);
+	return (max_u32(skb->len, SEGMENT_HEADERS + 1) - SEGMENT_HEADERS + size - 1) / size;
+}
+
 static __always_inline void count_passing(struct port_counters *counted, struct __sk_buff *skb,
 					  _Bool is_egress)
 {
 	if (is_egress) {
-		counted->egress_packets += max_u32(skb->gso_segs, 1);
+		counted->egress_packets += segments_of(skb);
 		counted->egress_bytes += skb->len;
 	} else {
 		counted->ingress_packets++;
@@ -249,7 +265,7 @@ static __always_inline _Bool drops(struct __sk_buff *skb, const struct port_ctx 
 {
 	_Bool is_control = !packet->payload ||
 			   packet_flags(packet) & (TCP_FLAG_SYN | TCP_FLAG_FIN | TCP_FLAG_RST);
-	u32 packet_bytes = skb->len / max_u32(skb->gso_segs, 1);
+	u32 packet_bytes = skb->len / segments_of(skb);
 
 	return ctx->config->flags & PORT_DROPS &&
 	       scheme_drops(acting, scheme_params_of(&ctx->config->schemes, acting), queue_bytes,
@@ -281,7 +297,7 @@ static __always_inline int watch_egress(struct __sk_buff *skb, u32 acting)
 	policy_on_data(ctx.config, ctx.counted, skb, &packet, found == PARSE_TCP);
 	if (acting != SCHEME_NONE && found == PARSE_TCP) {
 		if (drops(skb, &ctx, &packet, queue_bytes, now_ns, acting)) {
-			ctx.counted->data_dropped += max_u32(skb->gso_segs, 1);
+			ctx.counted->data_dropped += segments_of(skb);
 			return TC_ACT_SHOT;
 		}
 		prioritize(skb, &ctx, &packet, now_ns);

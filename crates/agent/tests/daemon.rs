@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use lab::stream::Stream;
 use lab::{LIMIT, PENSTOCKD, PORT, PortLab, outcome};
 use penstock_linux::link::{self, Change};
-use penstock_linux::testkit::{PATIENCE, Process, Signal, cable, join, until};
+use penstock_linux::testkit::{PATIENCE, Process, Signal, cable, join, set_speed, until};
 use penstockd::attach::tcx;
 use penstockd::host::bpf;
 use penstockd::port::pins::program_pin;
@@ -480,6 +480,100 @@ fn the_buffer_is_that_of_the_qdisc_also_when_it_changes() {
     lab.ok(&["attach", PORT, "--scheme", "hscc", "--buffer", "1 MB"]);
     limit(65_536);
     until("it is followed", || buffer() == Some(65_536));
+}
+
+/// Credit for a faster link than there is would overflow the port.
+#[test]
+fn the_rate_of_grant_is_that_of_the_link_also_when_it_changes() {
+    let lab = PortLab::new();
+    lab.run("ip tuntap add dev tap9 mode tap");
+    let set = |megabits| lab.near().run(|| set_speed("tap9", megabits)).unwrap();
+    let rate = || lab.status_of("tap9")["credit"]["rate_bps"].as_u64();
+    set(1000).unwrap();
+    let grant = "scheme = \"grant\"\nwindow = { side = \"receiver\" }\n";
+    let daemon = lab.daemon(&format!("[port.tap9]\n{grant}"));
+    until("it is attached", || rate() == Some(1_000_000_000));
+    let id = || lab.agent().port("tap9").id;
+    let port = id();
+    set(100).unwrap();
+    until("the rate is the new one", || rate() == Some(100_000_000));
+    assert_eq!(id(), port, "flows stay counted");
+    // A rate that is given stays.
+    lab.configure(&format!("[port.tap9]\n{grant}rate = \"1 Gb/s\"\n"));
+    daemon.signal(Signal::HUP);
+    until("the rate is the given one", || {
+        rate() == Some(1_000_000_000)
+    });
+    drop(daemon);
+    lab.ok(&["detach", "tap9"]);
+}
+
+#[test]
+fn a_dry_run_knows_interfaces_that_were_renamed_moved_or_deleted() {
+    let lab = PortLab::new();
+    for name in ["lxc1", "lxc2", "tap1"] {
+        let peer = format!("peer-{name}");
+        cable((lab.near(), name), (lab.near(), &peer), 1);
+    }
+    let pattern = "[port.\"lxc*\"]\nscheme = \"fairq\"\nbuffer = \"1 MB\"\n";
+    let ports = format!("{FAIRQ}{pattern}");
+    let mut daemon = lab.daemon(&ports);
+    until("all are attached", || {
+        let is_acting = |name| lab.status_of(name)["acting"] == true;
+        [PORT, "lxc1", "lxc2"].into_iter().all(is_acting)
+    });
+    lab.ok(&["attach", "tap1", "--scheme", "hscc", "--buffer", "1 MB"]);
+    daemon.signal(Signal::TERM);
+    daemon.wait();
+    for (old, new) in [(PORT, "old1"), ("tap1", "lxc3")] {
+        lab.run(&format!("ip link set {old} name {new}"));
+    }
+    lab.run("ip link del lxc1");
+    let far = Change::NetNs(lab.far());
+    let moved = lab.near().run(|| link::change("lxc2", &[far]));
+    moved.unwrap().unwrap();
+    let path = lab.config();
+    let words = ["run", "--dry-run", "--config", path.to_str().unwrap()];
+    let (is_accepted, lines) = outcome(&lab.output(&words));
+    assert!(is_accepted, "{lines}");
+    let mut lines: Vec<&str> = lines.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "eth1: waits for the interface",
+            "lxc1: detach fairq",
+            "lxc2: detach fairq",
+            "lxc3: replace hscc by fairq",
+            "old1: detach fairq",
+        ]
+    );
+    // And so it is.
+    let _daemon = lab.daemon(&ports);
+    let attached = || PinsArg::at(lab.pins()).interfaces().unwrap();
+    until("the others are detached", || attached() == ["lxc3"]);
+    until("its scheme is replaced", || {
+        lab.status_of("lxc3")["scheme"] == "fairq"
+    });
+}
+
+#[test]
+fn a_dry_run_names_what_changes_of_grant() {
+    let lab = PortLab::new();
+    let grant =
+        |more: &str| format!("[port.eth1]\nscheme = \"grant\"\nbuffer = \"128 kB\"\n{more}");
+    let rate = "rate = \"1 Gb/s\"\n";
+    let _daemon = lab.daemon(&grant(rate));
+    until("it is attached", || is_acting(&lab));
+    let path = lab.config();
+    let plan = |ports: &str| {
+        lab.configure(ports);
+        let words = ["run", "--dry-run", "--config", path.to_str().unwrap()];
+        outcome(&lab.output(&words)).1
+    };
+    assert_eq!(plan(&grant(rate)), "eth1: unchanged (grant)\n");
+    let other = grant("rate = \"2 Gb/s\"\nwindow = { target = 0.15 }\n");
+    assert_eq!(plan(&other), "eth1: change window.target, rate of grant\n");
 }
 
 #[test]

@@ -18,6 +18,7 @@ use penstock_scenario::{Scenario, Traffic};
 use penstock_sim::run::Inputs;
 use penstockd::port::PinsArg;
 use penstockd::port::config::FLOW_EVENTS;
+use penstockd::port::rings::{Rings, set_flow_events};
 use penstockd::watch::ports::Ports;
 use serde_json::Value;
 
@@ -114,6 +115,60 @@ fn watching_takes_no_events() {
     assert_eq!(lab.near().run(watch).unwrap(), (Some(256 << 10), None));
     assert!(!has_rings(&lab));
     lab.ok(&["detach", PORT]);
+}
+
+/// A port that was detached and attached again, or that another process observed, is another ring buffer.
+#[test]
+fn watching_reads_the_records_of_the_port_that_is_there_now() {
+    let lab = PortLab::new();
+    let attach = ["attach", PORT, "--scheme", "fairq", "--buffer", "128 kB"];
+    lab.ok(&attach);
+    let watch = || {
+        let pins = PinsArg::at(lab.pins());
+        let is_reader = || Rings::open(&pins.open(PORT).unwrap()).is_err();
+        let mut watching = Ports::new(pins.clone(), vec![PORT.to_owned()]).unwrap();
+        assert!(is_reader());
+        lab.ok(&["detach", PORT]);
+        lab.ok(&attach);
+        watching.read().unwrap();
+        assert!(is_reader() && has_rings(&lab), "attached again");
+        drop(watching);
+
+        let observing = Rings::open(&pins.open(PORT).unwrap()).unwrap();
+        let mut watching = Ports::new(pins.clone(), vec![PORT.to_owned()]).unwrap();
+        drop(observing);
+        assert!(!has_rings(&lab));
+        watching.read().unwrap();
+        assert!(is_reader() && has_rings(&lab), "observed before");
+    };
+    lab.near().run(watch).unwrap();
+    lab.ok(&["detach", PORT]);
+}
+
+/// The slot of a port that was detached is the next one's.
+#[test]
+fn what_a_reader_leaves_of_a_port_that_is_gone_harms_no_other() {
+    let lab = PortLab::new();
+    let attach = ["attach", PORT, "--scheme", "fairq", "--buffer", "128 kB"];
+    // Another port keeps what all ports share.
+    cable((lab.near(), "lxc1"), (lab.near(), "peer1"), 1);
+    lab.ok(&["attach", "lxc1", "--scheme", "fairq", "--buffer", "1 MB"]);
+    lab.ok(&attach);
+    let pins = PinsArg::at(lab.pins());
+    let gone = pins.open(PORT).unwrap();
+    let old = Rings::open(&gone).unwrap();
+    lab.ok(&["detach", PORT]);
+    lab.ok(&attach);
+    let port = pins.open(PORT).unwrap();
+    assert_eq!(port.slot(), gone.slot());
+    let new = Rings::open(&port).unwrap();
+    set_flow_events(&pins.lock().unwrap(), &port, true).unwrap();
+    drop(old);
+    assert!(set_flow_events(&pins.lock().unwrap(), &gone, false).is_err());
+    assert!(has_rings(&lab) && is_recording(&lab));
+    assert!(lab.port_folder().join("has_reader").exists());
+    drop(new);
+    lab.ok(&["detach", "--all"]);
 }
 
 /// The daemon removes what it left.

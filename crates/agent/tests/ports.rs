@@ -8,18 +8,19 @@ mod lab;
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use lab::stream::Stream;
-use lab::{PORT, PortLab};
+use lab::{LIMIT, PENSTOCKD, PORT, PortLab, outcome};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use penstock_linux::link;
-use penstock_linux::testkit::{Signal, cable, until};
+use penstock_linux::testkit::{self, Process, Signal, cable, until};
 use penstockd::attach::grant;
 use penstockd::attach::tcx::{self, Place};
 use penstockd::port::Side;
-use penstockd::port::pins::{ABI, PinsArg, SHARED};
+use penstockd::port::pins::{ABI, PinsArg, SHARED, link_pin};
 use penstockd::skel::port::PortSkelBuilder;
 use penstockd::skel::port::types::port_config;
 use serde_json::json;
@@ -235,10 +236,60 @@ fn staying_detaches_only_what_it_attached() {
 
     // A terminal that is closed sends SIGHUP.
     for end in [Signal::INT, Signal::HUP] {
-        let mut staying = stay("hscc");
+        let mut staying = stay_with("--default-signal=HUP", &lab);
         staying.signal(end);
         assert!(staying.wait().success());
         assert!(!pins.exists());
+    }
+}
+
+/// Starts `attach --stay` by `env` with an option of that.
+fn stay_with(option: &str, lab: &PortLab) -> Process {
+    let mut command = Command::new("env");
+    command.args([option, PENSTOCKD]).args(FAIRQ).arg("--stay");
+    command.arg("--pins").arg(lab.pins()).stdout(Stdio::null());
+    let staying = lab.agent().spawn(&mut command, LIMIT);
+    until("it attaches", || {
+        lab.port_folder().join("program_ingress").exists()
+    });
+    staying
+}
+
+/// As nohup starts it, which is to outlive its terminal.
+#[test]
+fn staying_ignores_a_hangup_that_it_was_started_to_ignore() {
+    let lab = PortLab::new();
+    let mut staying = stay_with("--ignore-signal=HUP", &lab);
+    staying.signal(Signal::HUP);
+    // It looks for signals every tenth of a second.
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(!staying.has_ended());
+    assert_eq!(lab.status()["acting"], true);
+    staying.signal(Signal::TERM);
+    assert!(staying.wait().success());
+    assert!(!lab.pins().exists());
+}
+
+#[test]
+fn staying_follows_an_interface_that_is_renamed() {
+    let lab = PortLab::new();
+    cable((lab.near(), "lxc1"), (lab.near(), "peer1"), 1);
+    for is_followed in [false, true] {
+        let mut staying = stay_with("--default-signal=HUP", &lab);
+        lab.run(&format!("ip link set {PORT} name old1"));
+        if is_followed {
+            // Another command moves the pins.
+            lab.ok(&["attach", "lxc1", "--scheme", "hscc", "--buffer", "1 MB"]);
+            std::thread::sleep(Duration::from_millis(500));
+            assert!(!staying.has_ended());
+            let beat = || lab.status_of("old1")["heartbeat_age_s"].as_f64();
+            until("its heart beats", || beat() < Some(0.2));
+            lab.ok(&["detach", "lxc1"]);
+        }
+        staying.signal(Signal::TERM);
+        assert!(staying.wait().success());
+        assert!(!lab.pins().exists(), "it is detached by its new name");
+        lab.run(&format!("ip link set old1 name {PORT}"));
     }
 }
 
@@ -529,6 +580,47 @@ fn detaching_removes_what_a_killed_attach_left() {
     assert!(!lab.pins().exists());
 }
 
+/// As a container may have: its clock is not that of the programs.
+#[test]
+fn a_port_acts_whatever_time_namespace_its_agent_is_in() {
+    let lab = PortLab::new();
+    for offset in ["100000", "-1"] {
+        let mut command = Command::new("unshare");
+        command.args(["--time", "--monotonic", offset, "--fork", PENSTOCKD]);
+        command
+            .args(FAIRQ)
+            .args(["--stale", "60 s", "--pins"])
+            .arg(lab.pins());
+        let output = lab.near().run(|| testkit::output(&mut command, LIMIT));
+        let (is_attached, words) = outcome(&output.unwrap());
+        assert!(is_attached, "{words}");
+        assert_eq!(lab.status()["acting"], true, "{offset}");
+        lab.ok(&["detach", PORT]);
+    }
+}
+
+/// As a detach that is killed between the two sides leaves it, or another tool.
+#[test]
+fn a_link_that_was_detached_is_replaced() {
+    let lab = PortLab::new();
+    let attach = [&FAIRQ[..], &["--stale", "60 s"]].concat();
+    lab.ok(&attach);
+    for sides in [&Side::BOTH[..1], &Side::BOTH[1..], &Side::BOTH] {
+        for side in sides {
+            let pin = link_pin(&lab.port_folder(), *side);
+            libbpf_rs::Link::open(pin).unwrap().detach().unwrap();
+        }
+        if let [_] = sides {
+            let words = lab.ok(&["status", PORT, "--for", "1 ms"]);
+            assert!(words.contains("attached at one side only"), "{words}");
+        }
+        lab.ok(&attach);
+        assert_eq!(lab.status()["acting"], true, "{sides:?}");
+    }
+    lab.ok(&["detach", PORT]);
+    assert!(!lab.pins().exists());
+}
+
 /// The last step fails: what was there is attached again, by the same programs.
 #[test]
 fn status_waits_for_a_port_that_is_being_attached() {
@@ -557,14 +649,15 @@ fn status_waits_for_a_port_that_is_being_attached() {
 fn a_replacement_that_fails_leaves_what_was_there() {
     let lab = PortLab::new();
     for hook in ["tcx", "clsact"] {
-        lab.ok(&[&FAIRQ[..], &["--hook", hook]].concat());
+        let options = ["--hook", hook, "--stale", "60 s"];
+        lab.ok(&[&FAIRQ[..], &options].concat());
         let stream = Stream::start(&lab);
         let (before, maps) = (lab.status(), lab.identity());
         let config = || format!("{:?}", lab.agent().port(PORT).config().unwrap());
         let running = config();
         let obstacle = lab.port_folder().join("program_ingress_new");
         std::fs::create_dir(&obstacle).unwrap();
-        let line = lab.refused(&[&HSCC[..], &["--hook", hook]].concat());
+        let line = lab.refused(&[&HSCC[..], &options].concat());
         assert!(line.contains("eth1 stays as it was"), "{line}");
         std::fs::remove_dir(&obstacle).unwrap();
         let after = lab.status();

@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use lab::{LIMIT, PENSTOCKD, PORT, PortLab, outcome};
 use penstock_linux::link::{self, Change};
-use penstock_linux::testkit::{self, cable, until};
+use penstock_linux::testkit::{self, Signal, cable, until};
 use penstockd::port::PinsArg;
 use penstockd::port::config::FLOW_EVENTS;
 use serde_json::Value;
@@ -163,4 +163,26 @@ fn output_that_cannot_be_written_is_one_line_and_stops_no_work() {
     }
     full(&["detach", "--all"]);
     assert!(!lab.pins().exists());
+}
+
+/// As a disk that is full for a while.
+#[test]
+fn metrics_that_cannot_be_written_for_a_while_are_written_again() {
+    let lab = PortLab::new();
+    let file = lab.folder.path().join("penstock.prom");
+    let path = file.to_str().unwrap();
+    let mut writing = lab.start(&["metrics", "--textfile", path, "--every", "100 ms"]);
+    let is_written = || file.is_file();
+    until("it is written", is_written);
+    std::fs::remove_file(&file).unwrap();
+    // A folder in its place; a write between the two would be one of the folder's owner.
+    while std::fs::create_dir(&file).is_err() {
+        std::fs::remove_file(&file).unwrap();
+    }
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert!(!writing.has_ended());
+    std::fs::remove_dir(&file).unwrap();
+    until("it is written again", is_written);
+    writing.signal(Signal::TERM);
+    assert!(writing.wait().success());
 }

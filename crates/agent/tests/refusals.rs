@@ -193,3 +193,93 @@ fn pins_that_another_user_could_change() {
     assert!(!is_accepted && line.contains("ermission denied"), "{line}");
     lab.ok(&["detach", PORT]);
 }
+
+/// Pins go by the interface's own name, by which the next command would look for them.
+#[test]
+fn an_alternative_name_is_refused_with_the_name_to_use() {
+    let lab = PortLab::new();
+    lab.run(&format!(
+        "ip link property add dev {PORT} altname alternative1"
+    ));
+    for words in [
+        &[
+            "attach",
+            "alternative1",
+            "--scheme",
+            "fairq",
+            "--buffer",
+            "1 MB",
+        ][..],
+        &[
+            "observe",
+            "alternative1",
+            "--for",
+            "1 ms",
+            "--buffer",
+            "1 MB",
+        ],
+        &["limit", "alternative1", "--ingress", "1gbit"],
+    ] {
+        let line = lab.refused(words);
+        assert!(
+            line.contains("alternative1 is an alternative name of eth1"),
+            "{line}"
+        );
+    }
+    assert!(!lab.pins().exists(), "a refusal leaves nothing");
+    // Nor is an interface taken for the one whose name another has as an alternative.
+    lab.ok(&FAIRQ);
+    lab.run(&format!("ip link set {PORT} name old1"));
+    lab.run(&format!("ip link property add dev old1 altname {PORT}"));
+    lab.ok(&["detach", "old1"]);
+    assert!(!lab.pins().exists());
+}
+
+/// A lock needs no room: what could not be changed could not be detached either.
+#[test]
+fn a_full_disk_for_locks_refuses_nothing() {
+    let lab = PortLab::new();
+    let locks = lab.folder.path().join("locks");
+    std::fs::create_dir(&locks).unwrap();
+    let folder = locks.to_str().unwrap();
+    lab.run(&format!("mount -t tmpfs -o size=4k full {folder}"));
+    std::fs::write(locks.join("full"), [7; 4096]).unwrap();
+    assert!(std::fs::write(locks.join("more"), "x").is_err());
+    let attached = lab
+        .agent()
+        .attempt(&[&FAIRQ[..], &["--locks", folder]].concat());
+    let detached = lab.agent().attempt(&["detach", PORT, "--locks", folder]);
+    lab.run(&format!("umount {folder}"));
+    assert!(attached.0, "{}", attached.1);
+    assert!(detached.0, "{}", detached.1);
+}
+
+/// A heartbeat that is renewed every tenth of a second at best would be stale in between.
+#[test]
+fn a_heartbeat_that_is_stale_before_the_next_is_refused() {
+    let lab = PortLab::new();
+    for stale in ["0 s", "39 ms"] {
+        let line = lab.refused(&[&FAIRQ[..], &["--stale", stale]].concat());
+        assert!(line.contains("--stale") && line.contains("40 ms"), "{line}");
+    }
+    lab.ok(&[&FAIRQ[..], &["--stale", "40 ms"]].concat());
+    lab.ok(&["detach", PORT]);
+}
+
+/// By the options that the command has.
+#[test]
+fn a_limit_out_of_range_is_named_by_its_option() {
+    let lab = PortLab::new();
+    for (option, value) in [
+        ("--ingress", "999bit"),
+        ("--ingress", "2 Tb/s"),
+        ("--rtt", "1000 s"),
+    ] {
+        let mut words = vec!["limit", PORT, option, value];
+        if option != "--ingress" {
+            words.extend(["--ingress", "1gbit"]);
+        }
+        let line = lab.refused(&words);
+        assert!(line.contains(option) && !line.contains("--set"), "{line}");
+    }
+}

@@ -205,9 +205,11 @@ impl Hooks {
         let here = interface::find(interface);
         let links = Side::BOTH.map(|side| tcx::open(&folder, side).ok().flatten());
         let by_link = links.iter().any(Option::is_some);
-        let ifindex = match links.iter().flatten().next() {
-            Some((_, index)) => *index,
-            None => here.unwrap_or(0),
+        // The link of one side may have been detached.
+        let indexes = links.iter().flatten().map(|(_, index)| *index);
+        let ifindex = match by_link {
+            true => indexes.max().unwrap_or(0),
+            false => here.unwrap_or(0),
         };
         let [egress, ingress] = [0, 1].map(|n| match (&links[n], here) {
             (Some((link, index)), _) if *index != 0 => tcx::programs(link, *index, Side::BOTH[n]),

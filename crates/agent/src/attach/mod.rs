@@ -28,6 +28,7 @@ pub mod versions;
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use penstock_linux::{link, note};
@@ -40,7 +41,7 @@ use self::location::Location;
 use self::snapshot::Snapshot;
 use self::versions::Other;
 use crate::host::{audit, bpf, interface, requirements};
-use crate::port::heartbeat::{EVERY, Keeper};
+use crate::port::heartbeat::{BEATS, EVERY, Keeper};
 use crate::port::pins::{PinsLock, program_pin};
 use crate::port::policy::{self, Policy};
 use crate::port::slots::{self, Slots};
@@ -110,14 +111,29 @@ impl Attached {
     /// # Errors
     /// The port is no longer attached.
     pub fn keep_alive(&self) -> Result<Keeper> {
-        let keeper = Keeper::start(EVERY);
-        keeper.keep(&self.pins, &self.port.interface)?;
+        let stale = Duration::from_nanos(self.port.config()?.stale_ns);
+        let keeper = Keeper::start(EVERY.min(stale / BEATS));
+        let interface = self.interface();
+        let interface = interface.as_ref().unwrap_or(&self.port.interface);
+        keeper.keep(&self.pins, interface)?;
         Ok(keeper)
     }
 
-    /// Whether the port is still attached, by this or by what replaced it.
-    pub fn is_pinned(&self) -> bool {
-        self.pins.inode(&self.port.interface) == self.inode
+    /// The name of the port, which may have changed with that of its interface; none if it is no longer
+    /// attached, by this or by what replaced it.
+    pub fn interface(&self) -> Option<String> {
+        if let found @ Some(_) = self.find() {
+            return found;
+        }
+        // Another process may be about to give its pins another name.
+        let _lock = self.pins.lock();
+        self.find()
+    }
+
+    fn find(&self) -> Option<String> {
+        let is_it = |name: &String| self.pins.inode(name) == self.inode;
+        let first = Some(self.port.interface.clone()).filter(is_it);
+        first.or_else(|| self.pins.interfaces().ok()?.into_iter().find(is_it))
     }
 
     /// Detaches the scheme and removes all that belongs to it; a scheme that replaced it stays.
@@ -125,12 +141,19 @@ impl Attached {
     /// # Errors
     /// The kernel refuses.
     pub fn detach(self) -> Result<()> {
-        let port = &self.port;
-        let program = bpf::pinned(&program_pin(&port.folder, Side::Egress));
-        if !self.is_pinned() || program != self.program {
+        if self.interface().is_none() {
             return Ok(());
         }
-        detach::detach(&self.pins, &port.interface)
+        let lock = self.pins.lock()?;
+        location::follow(&self.pins, &lock)?;
+        let Some(interface) = self.find() else {
+            return Ok(());
+        };
+        let program = bpf::pinned(&program_pin(&self.pins.of(&interface), Side::Egress));
+        if program != self.program {
+            return Ok(());
+        }
+        detach::detach_locked(&self.pins, &lock, &interface)
     }
 }
 

@@ -82,10 +82,17 @@ pub enum Place {
 /// # Errors
 /// The kernel refuses.
 pub fn attach(program: BorrowedFd<'_>, folder: &Path, index: u32, side: Side) -> Result<()> {
+    let pin = link_pin(folder, side);
     match open(folder, side)? {
-        Some((link, _)) => update(&link, program)
+        Some((link, 1..)) => update(&link, program)
             .with_context(|| format!("cannot replace the program at {}", side.name()))?,
-        None => create_link(&program, index, side, Place::First, &link_pin(folder, side))?,
+        present => {
+            // A link that was detached, as by a detach that was killed, takes no other program.
+            if present.is_some() {
+                std::fs::remove_file(&pin).with_context(|| pin.display().to_string())?;
+            }
+            create_link(&program, index, side, Place::First, &pin)?;
+        }
     }
     // Without a pin, only the superuser could look up a program by the number in its link.
     pin_program(&program, &program_pin(folder, side))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `penstockd attach`.
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail, ensure};
 use penstock_linux::note;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Deployment, deployment};
@@ -13,7 +13,7 @@ use crate::format::printable;
 use crate::host::output;
 use crate::host::signals::{self, Signals};
 use crate::port::PinsArg;
-use crate::port::heartbeat::EVERY;
+use crate::port::heartbeat::{BEATS, EVERY, SHORTEST};
 use crate::port::vxlan::VxlanPorts;
 use crate::reference;
 
@@ -68,7 +68,7 @@ pub struct Args {
     /// The most flows of the port that are followed; further ones pass untouched, counted.
     #[arg(long, value_name = "N", default_value_t = FLOWS, value_parser = clap::value_parser!(u32).range(64..=1 << 24))]
     pub flows: u32,
-    /// Age of the heartbeat from which packets pass untouched.
+    /// Age of the heartbeat from which packets pass untouched, 40 ms or more.
     #[arg(long, value_name = "TIME", default_value_t = STALE, value_parser = Time::read)]
     pub stale: Time,
     /// Hook to attach the programs to.
@@ -84,7 +84,8 @@ pub struct Args {
     /// identity there.
     #[arg(long)]
     pub ignore_vni: bool,
-    /// Stay in the foreground as the port's agent; detach at Ctrl-C, SIGTERM or SIGHUP.
+    /// Stay in the foreground as the port's agent; detach at Ctrl-C, SIGTERM or, unless started by nohup,
+    /// SIGHUP.
     #[arg(long)]
     pub stay: bool,
     #[allow(missing_docs)]
@@ -162,6 +163,12 @@ pub(super) fn hold(
     hook: HookChoice,
     stay: bool,
 ) -> Result<()> {
+    let least = Time::from_nanos((SHORTEST * BEATS).as_nanos() as u64);
+    ensure!(
+        options.stale >= least,
+        "--stale is {}; allowed: {least} or more",
+        options.stale
+    );
     if stay {
         signals::outlive_readers();
     }
@@ -179,9 +186,15 @@ pub(super) fn hold(
         return Ok(());
     };
     let keeper = attached.keep_alive()?;
-    while attached.is_pinned() {
+    let mut kept = interface.to_owned();
+    while let Some(name) = attached.interface() {
+        // Another command has given its pins the name that its interface has now.
+        if name != kept && keeper.keep(pins, &name).is_ok() {
+            keeper.release(&kept);
+            kept = name;
+        }
         // A terminal that is closed sends SIGHUP: otherwise this process would stay without one.
-        if signals.wait(EVERY).is_some() {
+        if signals.is_end(signals.wait(EVERY)) {
             attached.detach()?;
             drop(keeper);
             return Ok(());

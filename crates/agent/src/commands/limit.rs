@@ -3,11 +3,12 @@
 
 use anyhow::{Result, anyhow, ensure};
 use penstock_scenario::deployment;
+use penstock_scenario::params::range_text;
 use penstock_scenario::units::{Rate, Time};
 
 use super::attach::{hold, name_options};
 use crate::attach::hook::HookChoice;
-use crate::attach::{Options, STALE};
+use crate::attach::{Options, STALE, grant};
 use crate::port::PinsArg;
 
 /// What the rate carries in this time is the virtual queue's buffer, of which `target` is a share.
@@ -35,10 +36,11 @@ pub struct Args {
     /// Round trip of the longest paths that are to reach the rate.
     #[arg(long, value_name = "TIME", default_value = "1 ms", value_parser = Time::read)]
     pub rtt: Time,
-    /// Age of the heartbeat from which packets pass untouched.
+    /// Age of the heartbeat from which packets pass untouched, 40 ms or more.
     #[arg(long, value_name = "TIME", default_value_t = STALE, value_parser = Time::read)]
     pub stale: Time,
-    /// Stay in the foreground as the port's agent; detach at Ctrl-C, SIGTERM or SIGHUP.
+    /// Stay in the foreground as the port's agent; detach at Ctrl-C, SIGTERM or, unless started by nohup,
+    /// SIGHUP.
     #[arg(long)]
     pub stay: bool,
     #[allow(missing_docs)]
@@ -58,6 +60,12 @@ fn rate(text: &str) -> Result<Rate, String> {
         other => other,
     };
     Rate::read(&format!("{} {unit}", number.trim()))
+}
+
+/// Replaces `--set rate=` in an error by `--ingress`, and so on.
+fn name_own_options(error: &str) -> String {
+    let text = error.replace("--set rate=", "--ingress ");
+    name_options(&text.replace("--set window.rtt=", "--rtt "))
 }
 
 impl Args {
@@ -83,9 +91,16 @@ impl Args {
 /// # Errors
 /// One line: what is wrong and what to do.
 pub fn run(args: Args) -> Result<()> {
-    ensure!(args.ingress.0 >= 1000, "--ingress must be at least 1kbit");
+    if let Some(rate) = grant::definition().param("rate") {
+        ensure!(
+            rate.allows(args.ingress.0 as f64),
+            "--ingress is {}; allowed: {}",
+            args.ingress,
+            range_text(rate)
+        );
+    }
     let port =
-        deployment(&args.pairs()).map_err(|error| anyhow!(name_options(&error.to_string())))?;
+        deployment(&args.pairs()).map_err(|error| anyhow!(name_own_options(&error.to_string())))?;
     let options = Options {
         stale: args.stale,
         ..Options::default()

@@ -15,10 +15,14 @@ use crate::attach::load::Room;
 use crate::attach::{FLOWS, STALE};
 use crate::metrics;
 use crate::port::PinsArg;
+use crate::port::heartbeat::{BEATS, SHORTEST};
 use crate::port::vxlan::VxlanPorts;
 
 /// Where the configuration is by default.
 pub const PATH: &str = "/etc/penstock/penstockd.toml";
+
+/// The shortest interval of reports on queues: each takes a datagram, and a call of the kernel for each port.
+const SHORTEST_REPORT: Time = Time::from_micros(10);
 
 /// `/etc/penstock/penstockd.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -210,10 +214,11 @@ impl Config {
     pub fn parse(text: &str, path: &Path) -> Result<Config> {
         let config: Config = deployments(text, path)?;
         let agent = &config.agent;
-        let longest = Time(agent.stale.0 / 4);
-        if agent.heartbeat < Time::from_millis(10) || agent.heartbeat > longest {
+        let longest = Time(agent.stale.0 / u64::from(BEATS));
+        let shortest = Time::from_nanos(SHORTEST.as_nanos() as u64);
+        if agent.heartbeat < shortest || agent.heartbeat > longest {
             bail!(
-                "{}: agent.heartbeat: is {}; allowed: 10 ms to a quarter of agent.stale, {longest}",
+                "{}: agent.heartbeat: is {}; allowed: {shortest} to a quarter of agent.stale, {longest}",
                 path.display(),
                 agent.heartbeat
             );
@@ -229,6 +234,14 @@ impl Config {
                     path.display()
                 );
             }
+        }
+        let switch = config.sdn.as_ref().and_then(|sdn| sdn.switch.as_ref());
+        let interval = switch.map_or(Time(0), |switch| switch.interval);
+        if interval.0 != 0 && interval < SHORTEST_REPORT {
+            bail!(
+                "{}: sdn.switch.interval: is {interval}; allowed: 0, or {SHORTEST_REPORT} and more",
+                path.display()
+            );
         }
         if let Some(address) = config.metrics.listen {
             let allowed = metrics::require_allowed(address, config.metrics.allow_remote);
@@ -341,6 +354,12 @@ mod tests {
         assert!(text.ends_with("did you mean \"heartbeat\"?"), "{text}");
         let text = refused("[agent]\nheartbeat = \"1 s\"\n");
         assert!(text.ends_with("a quarter of agent.stale, 500 ms"), "{text}");
+        let sdn = "[sdn]\ncontroller = \"10.0.0.1:6654\"\nnumber = 1\nkey = \"k\"\n\
+                   [sdn.switch]\ndatapath = \"a2\"\nports = {}\ninterval = ";
+        for (interval, is_allowed) in [("0 s", true), ("1 ns", false), ("10 us", true)] {
+            let parsed = Config::parse(&format!("{sdn}\"{interval}\"\n"), Path::new("p.toml"));
+            assert_eq!(parsed.is_ok(), is_allowed, "{interval}: {parsed:?}");
+        }
         let text = refused("[metrics]\nlisten = \"localhost\"\n");
         assert!(text.starts_with("p.toml:2: metrics.listen: "), "{text}");
         let remote = "[metrics]\nlisten = \"0.0.0.0:9468\"\n";

@@ -13,7 +13,7 @@ use penstock_linux::{
 use penstock_scenario::{Buffer, Deployment};
 
 use super::config::{Agent, Config};
-use super::settled::Settled;
+use super::settled::{Settled, speed_bps};
 use crate::attach::detach::detach_locked;
 use crate::attach::hook::{HookChoice, Hooks, keep_first};
 use crate::attach::load::Room;
@@ -21,7 +21,7 @@ use crate::attach::location::Location;
 use crate::attach::summary::{queue_warning, summary_line};
 use crate::attach::versions::Other;
 use crate::attach::{BY_OBSERVER, Options, attach_locked, location, versions};
-use crate::host::systemd;
+use crate::host::{audit, systemd};
 use crate::port::PinsArg;
 use crate::port::heartbeat::{Errors, Keeper};
 use crate::port::pins::PinsLock;
@@ -103,6 +103,7 @@ impl Ports {
             interface, folder, ..
         } in others
         {
+            audit::log("detach", &interface, &[]);
             note!(
                 "{interface}: detached, as another version of penstockd attached it ({}); to attach it again: penstockd attach {interface}",
                 folder.display()
@@ -206,9 +207,10 @@ impl Ports {
             let Some((_, port)) = config.port_of(&interface) else {
                 continue;
             };
+            let speed_bps = speed_bps(&interface, port);
             let result = self.attach(config, &lock, &interface, port);
             let result = result.map(|buffer| {
-                self.settled.insert(&interface, index, buffer);
+                self.settled.insert(&interface, index, buffer, speed_bps);
                 if let Some((_, is_outdated)) = &mut self.sockets_read {
                     *is_outdated = true;
                 }
@@ -283,18 +285,11 @@ impl Ports {
         hooks.ifindex == index && hooks.are_ours()
     }
 
-    /// Ports that the daemon attached to interfaces that are in another network namespace now, or, by a
-    /// pattern, to interfaces that no longer exist.
+    /// Ports that the daemon attached, and whose interfaces are gone.
     fn gone(&self, config: &Config, located: &[(String, Location)], links: &[Link]) -> Vec<String> {
         let is_gone = |(interface, location): &&(String, Location)| {
-            let has_table = config.port.contains_key(interface);
-            let has_successor = links.iter().any(|link| link.name == *interface);
-            let is_gone = match location {
-                Location::Here(_) => false,
-                Location::Elsewhere(_) => true,
-                Location::Nowhere => !has_table && !has_successor,
-            };
-            is_gone && self.pins.of(interface).join(MARK).exists()
+            is_gone(config, interface, *location, links)
+                && self.pins.of(interface).join(MARK).exists()
         };
         let gone = located.iter().filter(is_gone);
         gone.map(|(interface, _)| interface.clone()).collect()
@@ -408,6 +403,23 @@ impl Ports {
         let timer = std::fs::metadata(self.pins.of(interface).join(TIMER));
         let timer = timer.ok().map(|about| about.ino());
         Some((self.pins.inode(interface)?, timer))
+    }
+}
+
+/// Whether a port's interface is in another network namespace now, or no longer exists while no table waits
+/// for it.
+pub(super) fn is_gone(
+    config: &Config,
+    interface: &str,
+    location: Location,
+    links: &[Link],
+) -> bool {
+    let has_table = config.port.contains_key(interface);
+    let has_successor = links.iter().any(|link| link.name == *interface);
+    match location {
+        Location::Here(_) => false,
+        Location::Elsewhere(_) => true,
+        Location::Nowhere => !has_table && !has_successor,
     }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use penstock_linux::link::Link;
-use penstock_linux::qdisc;
+use penstock_linux::{ethtool, qdisc};
 use penstock_scenario::{Buffer, Deployment, Queue};
 
 use super::config::Config;
@@ -20,12 +20,19 @@ struct Place {
     index: u32,
     /// Size of its queue, as configured or as its qdisc reported.
     buffer: Buffer,
+    /// Speed of its link, bits per second, if the port has its rate from there.
+    speed_bps: Option<u64>,
 }
 
 impl Settled {
-    /// A port was attached.
-    pub fn insert(&mut self, interface: &str, index: u32, buffer: Buffer) {
-        self.0.insert(interface.to_owned(), Place { index, buffer });
+    /// A port was attached; `speed_bps` is that of [`speed_bps`] before.
+    pub fn insert(&mut self, interface: &str, index: u32, buffer: Buffer, speed_bps: Option<u64>) {
+        let place = Place {
+            index,
+            buffer,
+            speed_bps,
+        };
+        self.0.insert(interface.to_owned(), place);
     }
 
     /// A port was detached.
@@ -44,7 +51,7 @@ impl Settled {
         place.is_some_and(|place| place.index == index)
     }
 
-    /// The ports whose qdiscs report another size than they did then.
+    /// The ports whose qdiscs report another size than they did then, or whose links another speed.
     pub fn resized(&self, config: &Config, links: &[Link]) -> BTreeSet<String> {
         let roots = qdisc::roots().unwrap_or_default();
         let is_resized = |link: &&Link| {
@@ -56,11 +63,21 @@ impl Settled {
             };
             let root = roots.iter().find(|qdisc| qdisc.interface == link.index);
             let now = root.and_then(|root| interface::buffer_by(root, link));
-            reads_size(port) && now.is_some_and(|now| now != place.buffer)
+            let is_other_size = reads_size(port) && now.is_some_and(|now| now != place.buffer);
+            // A link that is down has none.
+            let speed = speed_bps(&link.name, port);
+            is_other_size || (speed.is_some() && speed != place.speed_bps)
         };
         let resized = links.iter().filter(is_resized);
         resized.map(|link| link.name.clone()).collect()
     }
+}
+
+/// Speed of an interface's link, bits per second, if it is known and the port has its rate from there.
+pub fn speed_bps(interface: &str, port: &Deployment) -> Option<u64> {
+    let reads_speed = port.window.is_credit() && port.credit_rate().is_none();
+    let speed = reads_speed.then(|| ethtool::speed_bps(interface).ok());
+    speed.flatten().flatten()
 }
 
 /// Whether a port's queue is as large as a qdisc reports: of another's, and not configured.

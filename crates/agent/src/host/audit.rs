@@ -72,14 +72,16 @@ fn send(socket: &Path, fields: &Fields) -> std::io::Result<()> {
     for (key, value) in fields {
         entry += &format!("PENSTOCK_{}={value}\n", key.to_uppercase());
     }
-    UnixDatagram::unbound()?
-        .send_to(entry.as_bytes(), socket)
-        .map(drop)
+    let journal = UnixDatagram::unbound()?;
+    // One that takes no more must not keep a port from being detached.
+    journal.set_nonblocking(true)?;
+    journal.send_to(entry.as_bytes(), socket).map(drop)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use penstock_linux::testkit::{PATIENCE, join};
 
     #[test]
     fn an_entry_of_the_journal_has_a_field_for_each_fact() {
@@ -106,6 +108,19 @@ mod tests {
         assert!(!facts.contains(&"PRIORITY=0"));
         assert!(facts[0].starts_with("MESSAGE=audit: action=attach interface=eth1 scheme="));
         assert!(send(&folder.path().join("none"), &fields).is_err());
+    }
+
+    #[test]
+    fn a_journal_that_takes_no_more_keeps_no_command_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let _journal = UnixDatagram::bind(&path).unwrap();
+        let other = UnixDatagram::unbound().unwrap();
+        other.set_nonblocking(true).unwrap();
+        while other.send_to(&[7; 100], &path).is_ok() {}
+        let fields = fields("detach", "eth1", &[]);
+        let sending = std::thread::spawn(move || send(&path, &fields).is_err());
+        assert!(join(sending, PATIENCE));
     }
 
     #[test]

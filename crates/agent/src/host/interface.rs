@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The network interfaces of this network namespace.
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use penstock_linux::link::{self, Link};
 use penstock_linux::qdisc::{self, Limit, Qdisc};
 use penstock_scenario::{Buffer, nearest};
@@ -9,10 +9,16 @@ use penstock_scenario::{Buffer, nearest};
 /// The index of the interface `name`.
 ///
 /// # Errors
-/// There is no such interface; the message names the nearest.
+/// There is no such interface, or it has another name; the message has that, or the nearest.
 pub fn index(name: &str) -> Result<u32> {
-    if let Some(index) = link::index(name)? {
-        return Ok(index);
+    match link::find(name)? {
+        Some(link) if link.name == name => return Ok(link.index),
+        // Pins, locks and the daemon's configuration go by the interface's own name.
+        Some(link) => bail!(
+            "{name} is an alternative name of {}; give that one",
+            link.name
+        ),
+        None => (),
     }
     let links = link::all()?;
     let names: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
@@ -25,9 +31,10 @@ pub fn index(name: &str) -> Result<u32> {
     ))
 }
 
-/// The index of the interface `name`, if it exists now.
+/// The index of the interface `name`, if it exists now. An alternative name is none.
 pub fn find(name: &str) -> Option<u32> {
-    link::index(name).ok().flatten()
+    let link = link::find(name).ok().flatten();
+    link.filter(|link| link.name == name).map(|link| link.index)
 }
 
 /// Size of the interface's queue: as its qdisc reports, else the length of its transmit queue; of kinds

@@ -10,8 +10,8 @@ use libbpf_rs::{Btf, btf};
 const CAPABILITIES: [(&str, u32); 3] =
     [("CAP_NET_ADMIN", 12), ("CAP_PERFMON", 38), ("CAP_BPF", 39)];
 
-/// The oldest kernel: programs of type syscall came with 5.14, and 5.15 has long support.
-pub const OLDEST: (u32, u32) = (5, 15);
+/// The oldest kernel: the programs' loops (`bpf_loop`) came with 5.17, and 6.1 has long support.
+pub const OLDEST: (u32, u32) = (6, 1);
 
 /// The first kernel with tcx.
 pub const TCX_SINCE: (u32, u32) = (6, 6);
@@ -199,9 +199,10 @@ mod tests {
         let refused = require_kernel("5.10.0-28-amd64").unwrap_err().to_string();
         assert_eq!(
             refused,
-            "Linux 5.10.0-28-amd64 is too old: penstockd needs 5.15 or newer"
+            "Linux 5.10.0-28-amd64 is too old: penstockd needs 6.1 or newer"
         );
-        for release in ["5.15.0", "6.1.0-18-amd64", "6.18.44", "7.2-rc1"] {
+        assert!(require_kernel("5.15.0-91-generic").is_err());
+        for release in ["6.1.0-18-amd64", "6.18.44", "7.2-rc1"] {
             require_kernel(release).unwrap();
         }
         assert_eq!(version("6.12.4-amd64"), Some((6, 12)));

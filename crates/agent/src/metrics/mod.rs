@@ -17,6 +17,7 @@ use rustix::fs::Mode;
 use crate::host::signals::{self, Signals};
 use crate::host::{file, output};
 use crate::port::PinsArg;
+use crate::port::heartbeat::Errors;
 use crate::status::reading::Reading;
 use crate::status::sight::Sights;
 
@@ -76,16 +77,17 @@ pub fn run(args: Args) -> Result<()> {
     };
     let signals = Signals::hold();
     let sights = first_sights(&args.pins, args.every)?;
-    loop {
-        write(file, &args.pins, &sights)?;
-        let Some(every) = args.every else {
-            return Ok(());
-        };
-        let every = Duration::from_nanos(every.0 / 1000).max(Duration::from_millis(100));
-        if signals.is_end(signals.wait(every)) {
-            return Ok(());
-        }
+    write(file, &args.pins, &sights)?;
+    let Some(every) = args.every else {
+        return Ok(());
+    };
+    let every = Duration::from_nanos(every.0 / 1000).max(Duration::from_millis(100));
+    let mut errors = Errors::default();
+    while !signals.is_end(signals.wait(every)) {
+        // The disk may be full for a while.
+        errors.log_once("", write(file, &args.pins, &sights));
     }
+    Ok(())
 }
 
 /// What passed unseen shows only between two readings: where there is to be one alone, another comes

@@ -156,21 +156,26 @@ pub fn differences(one: &port_config, other: &port_config, scheme: &str) -> Vec<
     }
     let window = definitions::of("window");
     let common = [one, other].map(|config| Params::from_bytes(window, bytes_of(&config.window)));
-    let mut pairs = vec![(window, common)];
+    let mut pairs = vec![common];
     let definitions = definitions::window_schemes().filter(|definition| definition.name == scheme);
-    pairs.extend(definitions.map(|definition| {
-        let params = [one, other].map(|config| read_params(&config.schemes, definition));
-        (definition, params)
-    }));
-    for (definition, [one, other]) in pairs {
-        let fields = definition
-            .params
-            .iter()
-            .filter_map(|param| Some((param, param.field?)));
-        let changed = fields.filter(|(_, field)| one.field(field.name) != other.field(field.name));
-        names.extend(changed.map(|(param, _)| format!("window.{}", param.key)));
+    pairs.extend(
+        definitions
+            .map(|definition| [one, other].map(|config| read_params(&config.schemes, definition))),
+    );
+    for [one, other] in pairs {
+        names.extend(changed(&one, &other, "window"));
     }
     names
+}
+
+/// The parameters in which two of one scheme differ, by their names in this table.
+pub fn changed(one: &Params, other: &Params, table: &str) -> Vec<String> {
+    let params = one.definition().params.iter();
+    let fields = params.filter_map(|param| Some((param, param.field?)));
+    let changed = fields.filter(|(_, field)| one.field(field.name) != other.field(field.name));
+    changed
+        .map(|(param, _)| format!("{table}.{}", param.key))
+        .collect()
 }
 
 /// `wanted` with the generation it takes to replace `running`: one more if the schemes must be

@@ -24,6 +24,12 @@ use crate::host::rounds::Rounds;
 /// Default interval between heartbeats, which is also that of expiring idle flows.
 pub const EVERY: Duration = Duration::from_millis(100);
 
+/// The shortest interval.
+pub const SHORTEST: Duration = Duration::from_millis(10);
+
+/// So many intervals a port outlives at least before it is stale, as a thread may be late.
+pub const BEATS: u32 = 4;
+
 /// Keeps ports alive, and the tables of flows swept, on two threads that end when it is dropped.
 pub struct Keeper {
     beats: Rounds<Beat>,

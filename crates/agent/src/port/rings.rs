@@ -6,14 +6,16 @@ use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
 use libbpf_rs::{MapCore, MapHandle, MapType, RingBuffer, RingBufferBuilder};
 
 use super::Port;
 use super::config::FLOW_EVENTS;
-use super::maps::{create, put};
+use super::maps::{create, element, put};
 use super::pins::PinsLock;
 use super::records::{FlowEvent, Sample, read_sample};
+use super::slots::slot_of;
+use crate::skel::port::types::port_state;
 
 /// What the ring buffers held.
 #[derive(Debug, Default)]
@@ -49,7 +51,9 @@ pub struct Rings {
 /// Takes the ring buffers away from the programs when it is dropped.
 struct RemovedRings {
     maps: [MapHandle; 2],
-    slot: u32,
+    state: MapHandle,
+    /// The port's number.
+    id: u32,
     mark: PathBuf,
 }
 
@@ -57,7 +61,8 @@ impl RemovedRings {
     fn of(port: &Port) -> Result<RemovedRings> {
         Ok(RemovedRings {
             maps: [port.map("samples")?, port.map("events")?],
-            slot: port.slot(),
+            state: port.map("port")?,
+            id: port.id,
             mark: port.folder.join(MARK),
         })
     }
@@ -65,19 +70,28 @@ impl RemovedRings {
 
 impl Drop for RemovedRings {
     fn drop(&mut self) {
-        for map in &self.maps {
-            // They may be gone with the port.
-            let _ = map.delete(&self.slot.to_ne_bytes());
+        // They may be gone with the port, whose slot and name may be another's.
+        let slot = slot_of(self.id);
+        let state = element::<port_state>(&self.state, slot);
+        if state.is_ok_and(|state| state.id == self.id) {
+            for map in &self.maps {
+                let _ = map.delete(&slot.to_ne_bytes());
+            }
+            let _ = std::fs::remove_dir(&self.mark);
         }
-        let _ = std::fs::remove_dir(&self.mark);
     }
 }
 
 /// Turns the programs' flow events on or off, under the lock, as an attach in between would be undone.
 ///
 /// # Errors
-/// The kernel refuses.
+/// The port was detached, or the kernel refuses.
 pub fn set_flow_events(_: &PinsLock, port: &Port, enabled: bool) -> Result<()> {
+    ensure!(
+        port.state()?.id == port.id,
+        "{}: another process detached it",
+        port.interface
+    );
     let mut config = port.config()?;
     config.flags = match enabled {
         true => config.flags | FLOW_EVENTS,

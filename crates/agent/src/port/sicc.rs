@@ -17,6 +17,7 @@ use penstock_core::tcp_rewrite::raw_scale;
 use penstock_sdn::message::{Notice, Order, mapped};
 
 use super::Port;
+use super::config::changed;
 use super::maps::{create, put};
 use super::plain::{bytes_of_mut, of_bytes};
 use crate::host::bpf::{TestRun, test_run};
@@ -71,12 +72,7 @@ pub fn differences(port: &Port, wanted: &Params) -> Result<Vec<String>> {
     let slot = port.slot().to_ne_bytes();
     let bytes = port.map(PARAMS)?.lookup(&slot, MapFlags::ANY)?;
     let running = Params::from_bytes(wanted.definition(), &bytes.unwrap_or_default());
-    let params = wanted.definition().params.iter();
-    let fields = params.filter_map(|param| Some((param, param.field?)));
-    let changed = fields.filter(|(_, field)| running.field(field.name) != wanted.field(field.name));
-    Ok(changed
-        .map(|(param, _)| format!("controller.{}", param.key))
-        .collect())
+    Ok(changed(&running, wanted, "controller"))
 }
 
 /// Has a port's shim take a controller's notice. An ON of 0 bytes is malformed and does nothing.

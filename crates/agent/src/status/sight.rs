@@ -41,7 +41,8 @@ impl Sight {
     /// # Errors
     /// The kernel gives no answer.
     pub fn of(interface: &str, counters: &port_counters) -> Result<Option<Sight>> {
-        Ok(link::find(interface)?.map(|link| Sight {
+        let link = link::find(interface)?.filter(|link| link.name == interface);
+        Ok(link.map(|link| Sight {
             index: link.index,
             passed: [link.sent_packets, link.received_packets],
             seen: [counters.egress_packets, counters.ingress_packets],
@@ -49,15 +50,25 @@ impl Sight {
         }))
     }
 
+    /// Whether it is of the same port as `earlier`, whose counters go on: they begin again with another
+    /// interface of its name, and where it is attached again.
+    fn continues(&self, earlier: &Sight) -> bool {
+        let has_counted_on = |side: usize| self.seen[side] >= earlier.seen[side];
+        self.index == earlier.index && has_counted_on(0) && has_counted_on(1)
+    }
+
     /// From where to count on: a side without a verdict goes on from `last`.
     fn after(mut self, last: &Sight, verdicts: Blind) -> Sight {
+        if !self.continues(last) {
+            return self;
+        }
         for side in [0, 1] {
-            if verdicts[side].is_none() && self.index == last.index {
+            if verdicts[side].is_none() {
                 self.passed[side] = last.passed[side];
                 self.seen[side] = last.seen[side];
             }
         }
-        if verdicts[0].is_none() && self.index == last.index {
+        if verdicts[0].is_none() {
             self.acks = last.acks;
         }
         self
@@ -67,20 +78,22 @@ impl Sight {
     fn is_passed_by(&self, earlier: &Sight) -> bool {
         let acks = self.acks.saturating_sub(earlier.acks);
         let left = self.seen[0].saturating_sub(earlier.seen[0]);
-        self.index == earlier.index && acks >= ENOUGH && acks > left * ACKS_PER_PACKET
+        acks >= ENOUGH && acks > left * ACKS_PER_PACKET
     }
 
     /// The sides on which packets passed unseen since `earlier`. None if too few passed for a verdict.
     pub fn blind_since(&self, earlier: &Sight) -> Blind {
+        if !self.continues(earlier) {
+            return [None; 2];
+        }
         let is_passed_by = [self.is_passed_by(earlier), false];
         [0, 1].map(|side| {
             let passed = self.passed[side].saturating_sub(earlier.passed[side]);
             let seen = self.seen[side].saturating_sub(earlier.seen[side]);
-            let is_same = self.index == earlier.index;
-            match (is_same, seen > 0, passed >= ENOUGH) {
+            match (seen > 0, passed >= ENOUGH) {
                 _ if is_passed_by[side] => Some(true),
-                (true, true, _) => Some(false),
-                (true, false, true) => Some(true),
+                (true, _) => Some(false),
+                (false, true) => Some(true),
                 _ => None,
             }
         })
@@ -175,6 +188,13 @@ mod tests {
         assert_eq!(since(sight(1016, 900)), Some(true));
         assert_eq!(since(sight(1016, 901)), Some(false));
         assert_eq!(first.blind_since(&first), [None, None]);
+        assert_eq!(
+            since(sight(2000, 10)),
+            None,
+            "a port that was attached again"
+        );
+        let again = sight(2000, 10).after(&first, [None; 2]);
+        assert_eq!(again, sight(2000, 10), "and counts from there on");
         let other = Sight {
             index: 4,
             ..sight(9999, 900)

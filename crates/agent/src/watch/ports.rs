@@ -15,6 +15,8 @@ use crate::status::reading::Reading;
 use crate::status::sight::Sights;
 
 struct Watched {
+    /// Number of the folder of the port's pins, another if it was attached again.
+    inode: Option<u64>,
     history: History,
     /// None if another process reads the records.
     rings: Option<Rings>,
@@ -75,16 +77,24 @@ impl Ports {
         for reading in readings {
             let now_ns = monotonic_ns();
             let name = reading.interface.clone();
-            match self.watched.get_mut(&name) {
+            let rings = || Rings::open_samples(&self.pins.open(&name).ok()?).ok();
+            let inode = self.pins.inode(&name);
+            let is_same = |watched: &&mut Watched| watched.inode == inode;
+            match self.watched.get_mut(&name).filter(is_same) {
                 Some(watched) => {
                     let peak = watched.rings.as_ref().and_then(peak);
                     watched.history.push(now_ns, reading, peak);
+                    // The other process may have ended.
+                    watched.rings = watched.rings.take().or_else(rings);
                 }
+                // New, or attached again.
                 None => {
-                    let port = self.pins.open(&name).ok();
+                    self.watched.remove(&name);
+                    let rings = rings();
                     let watched = Watched {
+                        inode,
                         history: History::new(now_ns, reading),
-                        rings: port.and_then(|port| Rings::open_samples(&port).ok()),
+                        rings,
                     };
                     self.watched.insert(name, watched);
                 }

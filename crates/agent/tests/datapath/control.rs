@@ -78,3 +78,16 @@ fn syns_and_pure_acks_get_the_priority_of_the_port() {
     assert_eq!(priority(&six), 7);
     assert_eq!(port.counters().control_prioritized, 4);
 }
+
+/// A guest's super-packet, too, is as large as its segments.
+#[test]
+fn super_packets_are_dropped_by_the_size_of_their_segments() {
+    let port = Port::new();
+    port.configure(|config| {
+        config.schemes.hscc.sigma_bytes = 1000;
+        config.flags = PORT_DROPS;
+    });
+    let packet = data().with(|s| s.payload = 3000).frame();
+    assert_eq!(port.outcome(EGRESS, &packet).0, DROP);
+    port.send_super_packet(EGRESS, &packet, 500);
+}

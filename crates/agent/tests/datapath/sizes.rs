@@ -129,3 +129,18 @@ fn neither_syns_nor_acks_show_the_size_of_segments() {
         assert_eq!(segments(), before, "flags {:#x}", segment.flags);
     }
 }
+
+/// Those of guests come without the number of their segments.
+#[test]
+fn a_super_packet_counts_as_its_segments() {
+    const SEGMENT: u32 = 300;
+    let port = clamped();
+    open(&port, &flow(1), 1460);
+    for (payload, segments) in [(3000, 10), (3100, 11), (3299, 11)] {
+        let before = port.counters().egress_packets;
+        let packet = flow(1).with(|s| s.payload = payload).frame();
+        port.send_super_packet("fairq_egress", &packet, SEGMENT);
+        let counted = port.counters().egress_packets - before;
+        assert_eq!(counted, segments, "{payload} bytes");
+    }
+}

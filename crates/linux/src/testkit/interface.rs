@@ -18,6 +18,10 @@ use crate::netlink::Rtnetlink;
 use crate::netns::NetNs;
 use crate::{Error, Result, ethtool};
 
+/// `ETHTOOL_GSET` and `ETHTOOL_SSET` of `linux/ethtool.h`.
+const GET_SETTINGS: u32 = 1;
+const SET_SETTINGS: u32 = 2;
+
 /// `ETHTOOL_STXCSUM` of `linux/ethtool.h`.
 const SET_TX_CHECKSUM: u32 = 0x17;
 
@@ -79,4 +83,22 @@ pub fn disable_tx_checksum_offload(interface: &str) -> Result<()> {
             reason,
         )
     })
+}
+
+/// Has the link of an interface this speed, megabits a second, as `ethtool -s INTERFACE speed` does: a tap
+/// takes any.
+///
+/// # Errors
+/// There is no such interface, or its driver refuses.
+pub fn set_speed(interface: &str, megabits: u16) -> Result<()> {
+    let mut settings = [0; 11];
+    settings[0] = GET_SETTINGS;
+    let set = ethtool::call(interface, &mut settings).and_then(|()| {
+        // Speed and duplex share a word, and so do the port and the upper half of the speed.
+        let mut word = settings[3].to_ne_bytes();
+        word[..2].copy_from_slice(&megabits.to_ne_bytes());
+        (settings[0], settings[3]) = (SET_SETTINGS, u32::from_ne_bytes(word));
+        ethtool::call(interface, &mut settings)
+    });
+    set.map_err(|reason| Error::refused(format!("set the speed of {interface}"), reason))
 }

@@ -7,7 +7,7 @@
 //! | [`Pair`] | two hosts on one cable |
 //! | [`Dumbbell`] | two hosts, and a switch between them whose port is a [`Tbf`](crate::qdisc::Tbf) |
 //! | [`namespace`], [`cable`], [`address`] | the parts, for another network |
-//! | [`create_netkit`], [`add_neighbour`], [`disable_tx_checksum_offload`] | what such a network may need |
+//! | [`create_netkit`], [`add_neighbour`], [`disable_tx_checksum_offload`], [`set_speed`] | what such a network may need |
 //! | [`Process`], [`output`] | a child process with a time limit |
 //! | [`until`], [`join`] | bounded waits for a condition, for a thread |
 //! | [`Bpffs`] | a BPF file system of the test's own |
@@ -32,7 +32,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub use bpffs::Bpffs;
-pub use interface::{add_neighbour, create_netkit, disable_tx_checksum_offload};
+pub use interface::{add_neighbour, create_netkit, disable_tx_checksum_offload, set_speed};
 pub use network::{Dumbbell, Pair, address, cable, namespace, tcp_counter};
 pub use process::{Process, Signal, output};
 
