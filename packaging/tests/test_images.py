@@ -188,15 +188,23 @@ def test_the_simulators_image_runs_simulations_and_notebooks(folder):
         at_once(*execute, f"examples/{notebook.name}")
 
 
+def without_token(config):
+    """Changes a container, so that its page needs no login."""
+    writable(config)
+    config["process"]["args"].append("--IdentityProvider.token=")
+
+
 def test_the_simulators_image_serves_jupyterlab(folder):
+    """The page, too: without its assets it is an error of status 200."""
     image = Image("penstock", folder)
-    with subprocess.Popen(image.command(NAMESPACE, change=writable)) as process:
+    with subprocess.Popen(image.command(NAMESPACE, change=without_token)) as process:
         try:
             fetch = (
-                "import urllib.request as r; print(r.urlopen('http://127.0.0.1:8888/api').status)"
+                "import urllib.request as r; print(r.urlopen('http://127.0.0.1:8888/lab').read())"
             )
             ask = ["runc", "exec", NAMESPACE, "python3", "-c", fetch]
-            until(lambda: subprocess.run(ask, capture_output=True, check=False).stdout == b"200\n")
+            wanted = b"<title>JupyterLab</title>"
+            until(lambda: wanted in subprocess.run(ask, capture_output=True, check=False).stdout)
         finally:
             run("runc", "kill", "--all", NAMESPACE, "KILL")
         process.wait(60)

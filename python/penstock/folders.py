@@ -164,7 +164,8 @@ def replaced(folder: Path, kind: Kind) -> Iterator[Path]:
     check_target(folder, kind)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+        prefix = f".{folder.name[:40]}-"  # a whole long name would leave no room for the rest
+        with tempfile.TemporaryDirectory(prefix=prefix, dir=folder.parent) as temporary:
             new = Path(temporary) / "new"
             new.mkdir()
             yield new

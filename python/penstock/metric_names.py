@@ -4,7 +4,7 @@
 `find` and `match` look names up; `check` does so before there is a result.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,10 @@ _TABLES = {
     "longest_silence_s": _OF_TIMES,
     "goodput_bps": ("mean", "min", "max"),
 }
+
+
+_DESCRIBED = GROUPS | PORTS
+_FEW = 4  # ports in a message
 
 
 @dataclass(frozen=True)
@@ -137,18 +141,44 @@ def short(name: str) -> str:
     return _without_units(name).removesuffix(".mean")
 
 
-def check(name: str, scenario: Mapping[str, Any]) -> None:
+def check(
+    name: str, scenario: Mapping[str, Any], ports: Callable[[], Sequence[str]] | None = None
+) -> None:
     """Refuses a name that none of a scenario's runs has, so that none is run for it.
+
+    Args:
+        name: as people write it.
+        scenario: with its defaults.
+        ports: those that are measured, if known; called where the name is that of a port.
 
     Raises:
         ScenarioError: the message names the nearest, or what is allowed.
     """
     owner, _, rest = name.partition(".")
-    if owner in ("controller", "performance") or "->" in owner:
+    if owner in ("controller", "performance"):
         return
-    if owner == PORT and rest.startswith("drops"):
+    if ports is not None and owner.partition("/")[0] not in scenario["traffic"]:
+        known = ports()
+        if any(name.startswith(f"{port}.") for port in known):
+            return
+        if "->" in owner or (owner == PORT and len(known) != 1):
+            message = f"{name}: {_no_port(owner, known)}"
+            raise ScenarioError(message)
+    elif "->" in owner:
+        return
+    if owner == PORT and rest.startswith(("drops.", "drops_by_reason.")):
         return  # the reasons are the simulator's
     match(name, names(scenario))
+
+
+def _no_port(owner: str, known: Sequence[str]) -> str:
+    shown = ", ".join(known[:_FEW]) + (
+        f" and {more} more" if (more := len(known) - _FEW) > 0 else ""
+    )
+    measured = f"measured ports: {shown}" if known else "no port is measured"
+    if owner == PORT:
+        return f"there is no single measured port; {measured}"
+    return f"no such measured port; {suggestion(owner, known, measured, cutoff=0.8)}"
 
 
 def text(name: str, value: float | None) -> str:
@@ -158,10 +188,16 @@ def text(name: str, value: float | None) -> str:
 
 def described(name: str) -> str:
     """A full name in words: `mice.fct_s.p99` is `FCT p99 of mice`."""
-    for path, metric in (GROUPS | PORTS).items():
-        if name.endswith(f".{path}"):
-            return f"{metric.heading} of {name.removesuffix(path)[:-1]}"
-    return name
+    path = _described_path(name)
+    if path is None:
+        return name
+    return f"{_DESCRIBED[path].heading} of {name.removesuffix(path)[:-1]}"
+
+
+def shown(name: str, value: float | None) -> str:
+    """The number of a full name as the tables of a run show it: counts, shares, factors."""
+    path = _described_path(name)
+    return text(name, value) if path is None else _DESCRIBED[path].text(_unit(name), value)
 
 
 def axis_unit(name: str) -> str | None:
@@ -210,6 +246,13 @@ def _named(result: Result) -> Iterator[tuple[Path, Path]]:
     for kind in ("controller", "performance"):
         for path in leaves(result.get(kind, {})):
             yield (kind, *path), (kind, *path)
+
+
+def _described_path(name: str) -> str | None:
+    """The longest path of a described number that ends a name: `jobs.finished`, not `finished`."""
+    parts = name.split(".")
+    paths = (".".join(parts[place:]) for place in range(1, len(parts)))
+    return next((path for path in paths if path in _DESCRIBED), None)
 
 
 def _unit(name: str) -> str:

@@ -4,6 +4,7 @@
 import contextlib
 import json
 import re
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 TABLES = ("flows", "queues", "ports")
 SUMMARY = ("scenario", "seeds", "results")
 """The keys of `summary.json`."""
+RESULT = ("scheme", "groups", "ports", "ci95")
+"""What each of its `results` has, at least."""
 _FIGURE = re.compile(r"(drops|(fct|jct|why|goodput|queue)-.+)\.(svg|pdf)")
 """Files of `run_charts.figures`."""
 MAYBE = ("windows", "jobs", "packets", "events")
@@ -86,10 +89,12 @@ class Run(Results):
                 summary={key: summary[key] for key in SUMMARY},
                 scenario=(folder / "scenario.toml").read_text(encoding="utf-8"),
                 info=json.loads((folder / folders.RUN.file).read_text(encoding="utf-8")),
-                **{name: pl.read_parquet(folder / f"{name}.parquet") for name in names},
+                **{name: tables.load(folder / f"{name}.parquet") for name in names},
             )
             for name in names:
                 getattr(loaded, name).select(tables.COLUMNS[name])
+            for result in loaded.summary["results"]:
+                itemgetter(*RESULT)(result)
             return loaded
         except (OSError, ValueError, TypeError, KeyError, pl.exceptions.PolarsError) as error:
             reason = str(error).partition("\n")[0].partition("; valid columns")[0]

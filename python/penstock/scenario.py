@@ -25,6 +25,8 @@ Overrides = Mapping[str, object] | Sequence[tuple[str, str]]
 Settings = tuple[tuple[str, str], ...]
 """Overrides as the parser takes them: dotted path, value as TOML writes it."""
 
+OPTIONS = {"schemes": "--scheme", "seeds": "--seeds"}
+"""Keys that have options of their own."""
 PARTS = ("queue", "window", "controller")
 """What a scheme consists of."""
 _STDIN = Path("/dev/stdin")
@@ -175,7 +177,7 @@ def trace_to_csv(path: Path) -> str:
     import polars as pl  # start-up: a third of a second
 
     try:
-        frame = pl.read_parquet(path)
+        frame = pl.read_parquet(path, glob=False)  # a path may have brackets
         return frame.select(TRACE_COLUMNS).write_csv()
     except pl.exceptions.ColumnNotFoundError:
         message = f"needs the columns {', '.join(TRACE_COLUMNS)}; has {', '.join(frame.columns)}"
@@ -201,6 +203,12 @@ def layout(text: str, origin: str) -> dict[str, Any]:
     """Hosts, switches and ports of a resolved scenario's fabric, and the ends of its traffic."""
     described: dict[str, Any] = json.loads(_native.layout(text, origin, trace_to_csv))
     return described
+
+
+def measured_ports(text: str, origin: str) -> list[str]:
+    """The ports of a resolved scenario that are measured, as `left->right`."""
+    ports = layout(text, origin)["ports"]
+    return [f"{port['from']}->{port['to']}" for port in ports if port["is_measured"]]
 
 
 def settings_of(

@@ -67,6 +67,15 @@ def stack(frames: Iterable[pl.DataFrame]) -> pl.DataFrame:
     return pl.concat(frames, how="vertical_relaxed").rechunk()
 
 
+def load(path: Path) -> pl.DataFrame:
+    """Reads a table from Parquet, whose path may have brackets: it is no pattern.
+
+    Raises:
+        OSError, PolarsError: it cannot be read.
+    """
+    return pl.read_parquet(path, glob=False)
+
+
 def write(table: pl.DataFrame, path: Path, *, is_durable: bool = False) -> None:
     """Writes a table as Parquet, whole or not at all; if `is_durable`, even if the power fails.
 

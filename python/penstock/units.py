@@ -30,6 +30,7 @@ UNITS = {
     "min": Unit("s", Fraction(60)),
     "h": Unit("s", Fraction(3600)),
     **_decimal("bps", **{"b/s": 0, "kb/s": 3, "Mb/s": 6, "Gb/s": 9, "Tb/s": 12}),
+    **_decimal("bps", bps=0, kbps=3, Mbps=6, Gbps=9, Tbps=12),
     **_decimal("bytes", B=0, kB=3, MB=6, GB=9),
     **{f"{letter}iB": Unit("bytes", Fraction(1024) ** n) for n, letter in enumerate("KMG", 1)},
 }
@@ -101,6 +102,8 @@ def count(value: float | None) -> str:
     if value is None:
         return NONE
     text = f"{value:,.0f}" if float(value).is_integer() or value >= 1000 else f"{value:,.1f}"
+    if text == "0.0":
+        text = f"{value:.1g}"  # one in forty seeds is not none
     return text.replace(",", "\u00a0")
 
 

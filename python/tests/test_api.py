@@ -394,3 +394,9 @@ def test_what_the_means_of_seeds_do_not_show_is_in_the_summary():
     assert mice["finished"] < mice["flows"]
     assert "fct_s.p99" in mice["of_seeds"]["cut_off"]
     assert "of_seeds" not in ".".join(metric_names.flat(run.summary["results"][0]))
+
+
+def test_a_trace_with_brackets_in_its_name_is_no_pattern(tmp_path):
+    columns = {"source": ["sender1"], "destination": ["receiver1"], "bytes": [10_000]}
+    pl.DataFrame({"start_s": [0.0], **columns}).write_parquet(tmp_path / "flows[1].parquet")
+    assert penstock.run(traced(tmp_path, "flows[1].parquet"), schemes="fairq").flows.height == 1

@@ -167,6 +167,8 @@ def test_hosts_without_a_canary_are_refused(endpoint, tmp_path):
         (["--control", "http://127.0.0.1:1/metrics"], "in the canary and in its control"),
         (["--every", "nan"], "nan"),
         (["--for", "inf"], "inf"),
+        (["--for", "1e300"], "is not in the range"),
+        (["--every", "1e300"], "is not in the range"),
     ],
 )
 def test_what_cannot_work_is_refused_before_the_first_reading(options, reason, tmp_path):
@@ -256,3 +258,13 @@ def test_an_agent_has_both_sides(tmp_path):
     assert measures["goodput"]["canary"] > 0
     assert measures["goodput"]["control"] > 0
     assert measures["retransmits"]["intervals"] == 4
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_the_first_interval(
+    endpoint, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("time.sleep", lambda _: pytest.fail("it waits"))
+    (tmp_path / "file").touch()
+    words = ["fleet", "canary", endpoint, "--out", str(tmp_path / "file" / "page")]
+    with pytest.raises(ScenarioError, match="cannot be written"):
+        app(words, standalone_mode=False)

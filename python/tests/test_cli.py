@@ -208,6 +208,7 @@ def test_the_help_describes_each_command_in_a_whole_sentence():
         (["report", "runs/nowhere"], 2, "runs/nowhere: no such folder"),
         (["reproduce", "sic-4"], 2, "no such experiment"),
         (["validate", "/dev/null/x"], 2, "no such file"),
+        (["run", "demo", "--out", "bad\udcff"], 2, "'bad\\udcff': is no UTF-8; rename it"),
     ],
 )
 def test_errors_are_one_line(arguments, code, message):

@@ -4,7 +4,9 @@
 import csv
 import io
 import json
+import os
 import re
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import pytest
 
@@ -53,7 +55,7 @@ def test_the_index_lists_folders_with_links_to_their_pages(tmp_path):
     make_run().save(tmp_path / "runs/one <b>", report=True)
     make_run().save(tmp_path / "runs/lab/two")
     text = index_page.write(tmp_path / "runs").read_text(encoding="utf-8")
-    assert 'href="one &lt;b&gt;/report.html"' in text
+    assert 'href="one%20%3Cb%3E/report.html"' in text
     assert "lab/two" in text
     assert "lab/two/report.html" not in text, "it has no page"
     assert text.count("Made up &lt;of&gt; numbers") == 2
@@ -131,3 +133,37 @@ def test_commands_print_csv_and_markdown(small, tmp_path):
     first = next(csv.DictReader(io.StringIO(compared)))
     assert (first["agrees"], first["significant"]) == ("True", "False")
     assert json.loads(penstock("compare", run, run, "--json").stdout)["significant"] == 0
+
+
+def test_links_of_the_index_lead_to_folders_of_any_name(tmp_path):
+    names = {"50 % #1? [x] ü": "50 % #1? [x] ü", os.fsdecode(b"no \xff"): "no \ufffd"}
+    for name in names:
+        make_run().save(tmp_path / name, report=True)
+    text = index_page.write(tmp_path).read_text(encoding="utf-8")
+    links = re.findall(r'<a href="([^"]*)">', text)
+    paths = [tmp_path / os.fsdecode(unquote_to_bytes(urlsplit(link).path)) for link in links]
+    assert len(paths) == 2
+    assert all(path.is_file() for path in paths)
+    assert all(f">{shown}</a>" in text for shown in names.values())
+
+
+@pytest.mark.parametrize(
+    "command", ["run {small}", "sweep {small} --over duration=1ms", "schemes", "scenarios"]
+)
+def test_two_forms_of_output_are_refused(command, small, tmp_path):
+    words = command.format(small=small).split()
+    error = penstock(*words, "--json", "--format", "csv", code=2, cwd=tmp_path).stderr
+    assert error == "penstock: --format csv: --json prints JSON; leave one of the two out\n"
+    assert list(tmp_path.iterdir()) == [small]
+
+
+def test_a_report_that_is_called_index_is_no_list_of_results(tmp_path):
+    run = make_run().save(tmp_path / "one")
+    page = tmp_path / "index.html"
+    penstock("report", run, "--out", page)
+    before = page.read_bytes()
+    assert "is not a list of results" in penstock("open", tmp_path, "--print", code=2).stderr
+    assert page.read_bytes() == before
+    page.unlink()
+    for _ in range(2):
+        assert penstock("open", tmp_path, "--print").stdout == f"{page}\n"

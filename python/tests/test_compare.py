@@ -270,3 +270,19 @@ def test_files_with_other_contents_are_listed(tmp_path):
     folders = [run.save(tmp_path / name) for run, name in zip(runs, "ab", strict=True)]
     settings = {one.key: one.values for one in comparison.compare(*folders).settings}
     assert settings["contents of traffic.mice.file"] == ("0" * 16, f"1{'0' * 15}")
+
+
+def test_folders_are_named_as_they_are_whatever_is_in_their_names(tmp_path):
+    first = make_run(schemes=("fairq", "hcf")).save(tmp_path / "[red]one")
+    second = make_run(schemes=("fairq",)).save(tmp_path / "[x]")
+    done = penstock("compare", first, second, "--out", tmp_path / "page[1]")
+    assert "Not compared, of the schemes: hcf (only in [red]one)." in done.stdout
+    assert redraw(tmp_path / "page[1]").is_file()
+
+
+def test_the_damaged_one_of_two_runs_is_named(tmp_path):
+    whole, damaged = (make_run().save(tmp_path / name) for name in ("whole", "hurt"))
+    summary = json.loads((damaged / "summary.json").read_text())
+    (damaged / "summary.json").write_text(json.dumps(summary | {"results": [{}]}))
+    error = penstock("compare", whole, damaged, code=1, cwd=tmp_path).stderr
+    assert error.startswith(f"penstock: {damaged}: the run is incomplete, damaged")

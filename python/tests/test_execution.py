@@ -6,7 +6,7 @@ import time
 import pytest
 
 from penstock import _native, api, execution
-from penstock.errors import RunError
+from penstock.errors import RunError, ScenarioError
 from penstock.execution import threads
 from penstock.scenario import trace_to_csv
 
@@ -190,3 +190,12 @@ def test_a_slow_caller_holds_the_simulations_back(small, monkeypatch):
             simulate(task)
         assert len(started) <= taken + 6
     assert len(started) == len(tasks)
+
+
+def test_threads_are_those_of_this_machine_alone(small):
+    tasks = tasks_of(small, schemes=["fairq"])
+    with pytest.raises(ScenarioError, match="--jobs: is for the simulator on this machine"):
+        list(execution.execute(tasks, jobs=2, cluster="tcp://127.0.0.1:1"))
+    of_lab = tasks_of(small, schemes=["fairq"], on="lab")
+    with pytest.raises(ScenarioError, match="--jobs: is for the simulator on this machine"):
+        list(execution.execute(of_lab, jobs=2))

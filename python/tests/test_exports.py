@@ -148,9 +148,9 @@ def test_what_cannot_be_exported_is_refused_in_one_line(run, tmp_path):
         (penstock.run("minimal", seeds=[1]), "x.qlog", None, "has recorded no packets"),
     ):
         with pytest.raises(ScenarioError) as caught:
-            export(of, tmp_path / path, scheme)
+            export(of, tmp_path / "new" / path, scheme)
         assert message in str(caught.value)
-        assert not (tmp_path / path).exists()
+        assert not (tmp_path / "new").exists()
 
 
 def test_the_command_writes_a_file(run, tmp_path):
@@ -235,3 +235,13 @@ EPOCHS = {
     },
     "measure": {"packets": {"most": 60_000}},
 }
+
+
+def test_timelines_are_of_the_seed_whose_packets_are_kept():
+    changes = {"duration": "50 ms", "traffic.mice.epochs": 1, "measure.packets": {}}
+    made = penstock.run("demo", schemes=["drop-tail"], seeds=[8, 3], overrides=changes)
+    assert made.packets["seed"].unique().to_list() == [8]
+    of_first = made.flows.filter(seed=8)
+    recorded = timelines._Recorded(made)
+    assert {flow["seed"] for flow, _ in timelines._in_order(made, recorded)} == {8}
+    assert of_first.height

@@ -4,6 +4,7 @@
 import contextlib
 import itertools
 import json
+import resource
 import socket
 import threading
 import time
@@ -203,3 +204,22 @@ def test_an_endpoint_that_trickles_or_answers_no_http_is_given_up():
             texts, (failed,) = sources.collect([name], timeout_s=0.5)
             assert not texts
             assert reason in failed
+
+
+def test_a_table_that_does_not_fit_leaves_the_earlier_one(tmp_path):
+    rows = [(f"eth{n}", "observe", WITH) for n in range(500)]
+    (tmp_path / "a.prom").write_text(metrics(*rows), encoding="utf-8")
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "ports.csv").write_text("earlier")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, before[1]))
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            app(
+                ["fleet", "observe", str(tmp_path / "a.prom"), "--out", str(out)],
+                standalone_mode=False,
+            )
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert (out / "ports.csv").read_text() == "earlier"

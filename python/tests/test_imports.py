@@ -312,3 +312,11 @@ def test_a_connection_with_both_ends_in_a_log_counts_once(tmp_path):
         (0.0, "10.0.0.2", "10.0.0.1", 50),
         (0.0, "10.0.0.3", "10.0.0.2", 70),
     ]
+
+
+@pytest.mark.parametrize("gap", ["nan ms", "inf s", "1e999 s", "-5 ms", "10ms", ""])
+def test_a_gap_that_is_no_time_is_refused(tmp_path, gap):
+    (tmp_path / "story.pcap").write_bytes(pcap(STORY))
+    err = command("import", tmp_path / "story.pcap", "--gap", gap, cwd=tmp_path, code=2).stderr
+    assert err == f"penstock: --gap: '{gap}' is no time; allowed: as in '10 ms'\n"
+    assert not (tmp_path / "story").exists()

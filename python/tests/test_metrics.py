@@ -177,3 +177,29 @@ def test_a_percentile_is_unfinished_if_it_is_in_one_seed():
     assert few["fct_s.mean"] == 1
     assert "finished" not in few
     assert missing.of_seeds([whole, whole]) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "value", "text"),
+    [
+        ("get.jobs.unfinished", "jobs unfinished of get", 3.0, "3"),
+        ("get.jobs.missed_deadlines", "late jobs of get", 2.5, "2.5"),
+        ("web/small.share.flows", "flows of all of web/small", 0.25, "25.0 %"),
+        ("web.finished", "finished of web", 12345.0, "12\u00a0345"),
+        ("bottleneck.utilization", "utilization of bottleneck", 0.9871, "98.7 %"),
+        ("bottleneck.drops", "drops of bottleneck", 123456.0, "123\u00a0456"),
+        ("bottleneck.drops_by_reason.full", "bottleneck.drops_by_reason.full", 12.0, "12"),
+        ("web.slowdown.p99", "slowdown p99 of web", 970.4, "970"),
+        ("web.fct_s.p99", "FCT p99 of web", None, "–"),
+    ],
+)
+def test_a_number_has_the_words_and_the_form_of_its_longest_path(name, words, value, text):
+    assert metric_names.described(name) == words
+    assert metric_names.shown(name, value) == text
+
+
+def test_a_reason_of_drops_is_known_before_a_run_and_another_name_is_not():
+    scenario = penstock.validate("minimal")
+    metric_names.check("bottleneck.drops.full", scenario)
+    with pytest.raises(ScenarioError, match=r"did you mean 'bottleneck\.drops'"):
+        metric_names.check("bottleneck.dropss", scenario)

@@ -108,3 +108,13 @@ def test_a_class_of_sizes_has_the_flows_between_its_bounds(made_up):
     assert run.members("web/medium")["bytes"].to_list() == [20_001, 1_000_000]
     assert run.members("web").height == 5
     assert run.members("web/huge").is_empty()
+
+
+def test_a_folder_with_brackets_in_its_name_is_no_pattern(made_up, tmp_path):
+    loaded = Run.load(made_up.save(tmp_path / "run[1]"))
+    assert_frame_equal(loaded.flows, made_up.flows)
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "ü" * 127])
+def test_a_folder_may_have_as_long_a_name_as_the_system_takes(made_up, tmp_path, name):
+    assert Run.load(made_up.save(tmp_path / name)).info == made_up.info

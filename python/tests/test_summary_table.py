@@ -138,3 +138,27 @@ def test_flows_that_never_began_are_to_finish_too():
     assert summary_table._flows([of(50, None, 50) | {"unfinished": 50}]) == "50 flows begun"
     rows = [of(50, None, 50) | {"unfinished": 50}, of(90, None, 100) | {"unfinished": 10}]
     assert finished.best(rows) == {1}
+
+
+def test_who_leaves_a_job_unfinished_does_not_win():
+    """All but one of 10 000 flows finished, yet one of ten jobs did not."""
+    rows = [
+        of(flows, None, 10_000)
+        | {"jobs": {"begun": 10, "finished": jobs, "unfinished": 10 - jobs, "time_s": {"mean": s}}}
+        for flows, jobs, s in ((9_999, 9, 0.1), (10_000, 10, 0.3), (10_000, 10, 0.2))
+    ]
+    mean = next(column for column in summary_table.JOBS if column.path == "jobs.time_s.mean")
+    assert mean.best(rows) == {2}
+
+
+@pytest.mark.parametrize("columns", [40, 80, 200])
+def test_a_line_of_progress_is_not_wrapped(columns, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    stream = Terminal(is_terminal=True)
+    with terminal.Progress(stream) as progress:
+        progress._begun -= 100
+        progress(0.5, "trials 37 to 40 of 40: 12 of 20 runs")
+    *lines, last = stream.text.replace("\x1b[2K", "").split("\r")
+    assert last == ""
+    assert max(map(len, lines)) < columns
+    assert ("20 runs, 100 s left" in stream.text) == (columns > 80)

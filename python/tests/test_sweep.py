@@ -11,10 +11,11 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from penstock import api, cli, folders
+from penstock import api, cli, folders, tables
 from penstock.errors import RunError
 from penstock.execution import build, threads
 from penstock.sweeps import sweeping
+from penstock.sweeps.journal import Journal
 from penstock.sweeps.store import Store
 
 from .conftest import SMALL
@@ -352,3 +353,51 @@ def test_a_sweep_of_datagrams_shows_the_drops_of_the_port(sweep, tmp_path):
     code, out, err = sweep("--over", "traffic.u.flows=1,2", "--seeds", "1", file=path)
     assert (code, err) == (0, "")
     assert "bottleneck.drops" in out
+
+
+def test_a_folder_with_brackets_in_its_name_is_gone_on_with(sweep, ran):
+    for runs in (4, 4):
+        assert sweep(*OVER, "--out", "swept[1]")[0] == 0
+        assert len(ran) == runs
+
+
+def test_units_of_rates_are_those_of_scenarios(sweep, tmp_path):
+    over = ("--over", "fabric.bottleneck.rate=100Mbps..200Mbps*2", "--scheme", "drop-tail")
+    assert sweep(*over)[0] == 0
+    table = pl.read_parquet(tmp_path / "runs/small-sweep/sweep.parquet")
+    assert table["fabric.bottleneck.rate_bps"].to_list() == [10**8, 2 * 10**8]
+
+
+def test_a_full_disk_keeps_what_is_done_and_is_named(sweep, monkeypatch, ran):
+    def full(_, path, **__):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tables, "write", full)
+        code, _, err = sweep(*OVER, "--out", "swept")
+    assert code == 1
+    assert err == (
+        "penstock: swept/sweep.parquet: cannot be written (No space left on device); 4 of 4 runs "
+        "kept in swept; the same command goes on from there\n"
+    )
+    ran.clear()
+    assert sweep(*OVER, "--out", "swept")[0] == 0
+    assert not ran
+
+
+def test_a_full_disk_loses_the_run_that_does_not_fit_alone(sweep, monkeypatch, ran):
+    add = Journal.add
+
+    def full(journal, key, numbers):
+        if len(journal.entries) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device", "journal.jsonl")
+        add(journal, key, numbers)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "add", full)
+        code, _, err = sweep(*OVER, "--out", "swept", "--jobs", "1")
+    assert code == 1
+    assert "2 of 4 runs kept in swept" in err
+    ran.clear()
+    assert sweep(*OVER, "--out", "swept")[0] == 0
+    assert len(ran) == 2

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+import csv
+import io
+
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock import ScenarioError
-from penstock.sweeps import means, points, sweep_charts, values
+from penstock.sweeps import means, points, sweep_charts, sweep_table, values
 from penstock.sweeps.means import Cell, Shown
 
 
@@ -126,6 +129,10 @@ def test_a_parameter_that_is_open_in_the_resolved_scenario_is_known(small):
         (["duration=1s,,2s"], "--over duration: a value is missing"),
         (["duration=1s", "duration=2s"], "--over duration: given twice"),
         (["seeds=1,2"], "give --seeds"),
+        (
+            ["scheme.alpha=0.1,0.2", "scheme.fairq.window.alpha=0.3"],
+            "--over scheme.fairq.window.alpha: sets scheme.fairq.window.alpha, as --over scheme.al",
+        ),
         (["schemes=fairq"], "give --scheme"),
         (["scheme.alhpa=1"], r"--over scheme.alhpa: .*did you mean 'alpha'\?"),
         (["scheme.alpha=0.1,7"], "--over scheme.fairq.window.alpha=7: is 7; allowed"),
@@ -213,3 +220,52 @@ def test_a_sweep_that_is_not_complete_has_points_of_fewer_seeds():
     request = {"columns": {"n": ["n", "number"]}, "scheme": {"fairq": {}}}
     assert means.shown(request, table, "get.fct").seeds_text == "1 to 2 seeds"
     assert means.shown(request, table.head(2), "get.fct").seeds_text == "2 seeds"
+
+
+def shown_of_two_points(name):
+    columns = {"get.flows": 100, "get.finished": [100, 98, 100, 100]}
+    columns |= {"get.fct_s.p99": [0.5, None, 0.25, 0.25], "get.timeouts": [1, 2, 3, 4]}
+    table = pl.DataFrame({"n": [8, 8, 16, 16], "scheme": "fairq", "seed": [1, 2, 1, 2], **columns})
+    request = {"columns": {"n": ["n", "number"]}, "scheme": {"fairq": {}}}
+    return means.shown(request, table, name)
+
+
+def test_what_is_unfinished_has_no_mean_in_any_form():
+    tail = shown_of_two_points("get.fct.p99")
+    first, second = means.as_json([tail])[0]["points"]
+    assert (first["mean"], first["ci95"], first["unfinished"]) == (None, None, True)
+    assert (second["mean"], second["ci95"], second["unfinished"]) == (0.25, 0.0, False)
+    rows = list(csv.DictReader(io.StringIO(sweep_table.text([tail], "csv"))))
+    assert [(row["mean"], row["unfinished"]) for row in rows] == [("", "True"), ("0.25", "False")]
+
+
+def test_several_numbers_are_one_table_of_csv():
+    shown = [shown_of_two_points(name) for name in ("get.fct.p99", "get.timeouts")]
+    text = sweep_table.text(shown, "csv")
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["number"] for row in rows] == ["get.fct_s.p99"] * 2 + ["get.timeouts"] * 2
+    assert [float(row["mean"]) for row in rows[2:]] == [1.5, 3.5]
+    assert sweep_table.text(shown, "md").count("| n | fairq |") == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "message"),
+    [
+        ("bottleneck.drops", "bottleneck.drops: there is no single measured port; measured ports:"),
+        ("leaf1->host99.drops", r"did you mean 'leaf1->host\d'"),
+        ("a->b.drops", "no such measured port; measured ports: leaf1->host1, .* and 12 more"),
+    ],
+)
+def test_a_port_that_is_not_measured_is_refused_before_anything_runs(number, message):
+    over = ["traffic.search.load=0.1,0.2"]
+    measure = {"measure.ports": ["leaf1->host*"], "duration": "2 ms", "measure.from": "0 s"}
+    plan = points.plan("websearch", over, schemes=["fairq"], overrides=measure, seeds=1)
+    points.check(["leaf1->host3.drops", "search.fct"], plan)
+    with pytest.raises(ScenarioError, match=f"--show .*{message}"):
+        points.check([number], plan)
+
+
+def test_a_port_that_one_point_measures_alone_is_enough():
+    over = ['measure.ports=["leaf1->host*"],["leaf1->host1"]']
+    plan = points.plan("websearch", over, schemes=["fairq"], seeds=1)
+    points.check(["bottleneck.drops", "leaf1->host9.drops"], plan)

@@ -210,6 +210,10 @@ def test_values_that_do_not_go_together_do_not_end_the_search(tune, tmp_path):
         (("--param", "tcp.min_rto=0_..1ms"), "give LOW..HIGH"),
         (("--subject-to", "elephants.goodput>=1.2.3"), "'.3' is no unit"),
         (("--param", "scheme.fairq.window.interval=1d..2d"), "unknown unit 'd'"),
+        (("--subject-to", "mice.fct.p99<=1e400ms"), "1e400 is too large"),
+        (("--param", "seeds=1..2"), "--param seeds: is not searched; give --seeds"),
+        (("--set", "seeds=[1,2]"), "--set seeds: is not set by it here; give --seeds"),
+        (("--set", 'schemes=["red"]'), "--set schemes: is not set by it here; give --scheme"),
         (("--scheme", "drop-tail"), "drop-tail: no parameters to search"),
         (("--scheme", "fairk"), "fairq"),
         (("--baseline", "nosuch"), "--baseline nosuch: no such scheme"),
@@ -385,3 +389,77 @@ def _demo():
 
 def test_a_time_of_zero_has_a_unit():
     assert space.parameter("tcp.min_rto", "0ms..5ms").value(0.0) == "0 ns"
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [("0.5B..9.5B log", (1, 9)), ("1.5packets..3packets", (2, 3)), ("0.5us..2us", (500, 2000))],
+)
+def test_a_range_of_whole_numbers_has_whole_ends_within_it(text, ends):
+    made = space.parameter("some.key", text)
+    assert (made.low, made.high) == ends
+
+
+@pytest.mark.parametrize("text", ["0.2B..0.9B", "0B..0.5B log", "1..1e9", f"1..{10**19}"])
+def test_a_range_without_two_numbers_is_refused(text):
+    with pytest.raises(penstock.ScenarioError, match="--param some"):
+        space.parameter("some.key", text)
+
+
+def test_ctrl_c_names_what_is_kept(tune, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tuning, "_computed", interrupted)
+    code, out, err = tune(*ASKED, "--trials", "1", "--out", "one")
+    assert (code, out) == (130, "")
+    assert err == "penstock: interrupted; finished trials are kept; the same command goes on\n"
+
+
+def test_what_every_seed_keeps_exactly_is_sure():
+    def summary(timeouts):
+        group = {"flows": 1, "finished": 1, "timeouts": timeouts, "fct_s": {"p95": 0.1}}
+        return {"groups": {"mice": group}, "ports": {}}
+
+    sample = summary(0)
+    none = constraints.constraint("mice.timeouts<=0abs", sample)
+    goal = Goal(metric_names.find("mice.fct.p95", sample), (none,), (0.0,))
+    for counts, expected in (([0, 0, 0], (True, True)), ([0, 0, 2], (False, False))):
+        variants = {name: [*map(summary, counts)] for name in "abc"}
+        (kept,) = verdict.judged(variants, goal, [1, 2, 3]).kept
+        assert (kept.is_kept, kept.is_sure) == expected
+
+
+def test_a_search_takes_any_seed(tuned):
+    assert tuned("large", trials=1, seed=10**20)
+
+
+def test_parameters_of_one_last_name_have_figures_of_their_own(tune, tmp_path):
+    ranges = ("--param", "traffic.mice.flows=5..6", "--param", "traffic.elephants.flows=1..2")
+    assert tune(*ASKED, *ranges, "--trials", "2", "--seeds", "1", "--out", "one")[0] in (0, 1)
+    redraw(tmp_path / "one", pdf=True)
+    figures = {path.stem for path in (tmp_path / "one/figures").glob("slice-*.svg")}
+    assert figures == {"slice-flows", "slice-flows-2"}
+
+
+def test_a_number_of_a_port_needs_its_name_where_several_are_measured():
+    for asked in (("bottleneck.drops", []), ("search.fct", ["bottleneck.drops<=1"])):
+        with pytest.raises(penstock.ScenarioError, match="there is no single measured port"):
+            penstock.tune("websearch", "fairq", asked[0], subject_to=asked[1])
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"),
+    [
+        ("mice.missed_deadlines", "mice.missed_deadlines: no such number."),
+        (
+            "elephants.fct.p99",
+            "elephants.fct.p99: 99.0% more of the flows did not finish than it bears.",
+        ),
+    ],
+)
+def test_why_there_is_no_number_to_minimize(tune, number, reason):
+    asked = ("--scheme", "fairq", "--minimize", number)
+    code, out, _ = tune(*asked, "--trials", "1", "--seeds", "1", "--out", "none")
+    assert code == 1
+    assert f"The nearest, trial 0, misses {reason}" in " ".join(out.split())

@@ -22,6 +22,8 @@ from penstock import units
         (units.percent, 1.0, "100 %"),
         (units.count, 12345, "12\u00a0345"),
         (units.count, 2.5, "2.5"),
+        (units.count, 0.025, "0.03"),
+        (units.count, 0.0, "0"),
         (units.ratio, 0.98765, "0.988"),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from penstock import folders
-from penstock.cli.options import Format, Json, print_json
+from penstock.cli.options import Format, Json, check_form, print_json
 
 
 def compare(
@@ -36,6 +36,7 @@ def compare(
     `significant`, `first_unfinished`, `second_unfinished`. With --json or --format, and without
     --out, no folder is written.
     """
+    check_form(form, as_json=as_json)
     for folder in (first, *others):
         folders.check_run(folder)
     from penstock.comparisons import compare as compared  # start-up: polars

@@ -35,7 +35,6 @@ def export(
     interface of its own.
     """
     folders.check_run(folder)
-    folders.check_file(to)
     from penstock.exports import export as exported  # start-up: polars
     from penstock.runs import Run  # start-up: polars
 

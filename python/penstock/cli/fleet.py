@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from penstock import folders
 from penstock.cli.options import Commands, print_json
 from penstock.errors import RunError, ScenarioError
 from penstock.fleet import sources
@@ -26,6 +27,10 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+
+
+_LONGEST_S = 366 * 86_400
+"""A year; the system cannot wait for any number of seconds."""
 
 
 def _finite(number: float) -> float:
@@ -57,6 +62,7 @@ def observe(
             metavar="SECONDS",
             help="Time between two readings of endpoints; 0: one.",
             min=0,
+            max=_LONGEST_S,
             callback=_finite,
         ),
     ] = 0.0,
@@ -78,6 +84,7 @@ def observe(
     texts, failed = sources.collect(hosts)
     ports = readings.ports(texts)
     if seconds > 0 and texts:
+        folders.check_file(out / page.PAGE)  # before the wait
         time.sleep(seconds)
         texts, failed = sources.again(hosts, texts)
         ports = readings.between(ports, readings.ports(texts))
@@ -117,12 +124,23 @@ def canary(
     seconds: Annotated[
         float,
         typer.Option(
-            "--for", metavar="SECONDS", help="How long to compare.", min=1, callback=_finite
+            "--for",
+            metavar="SECONDS",
+            help="How long to compare.",
+            min=1,
+            max=_LONGEST_S,
+            callback=_finite,
         ),
     ] = 3600.0,
     every: Annotated[
         float,
-        typer.Option(metavar="SECONDS", help="Length of an interval.", min=0.1, callback=_finite),
+        typer.Option(
+            metavar="SECONDS",
+            help="Length of an interval.",
+            min=0.1,
+            max=_LONGEST_S,
+            callback=_finite,
+        ),
     ] = 30.0,
     margin: Annotated[
         float,
@@ -180,6 +198,7 @@ def canary(
         reason += f" ({silent[0]})" if silent else ""
         message = f"{reason}; name hosts with one (penstockd attach --canary 10%), or --control"
         raise RunError(message)
+    folders.check_file(out / canary_page.PAGE)  # before the first interval
     ended = begun
     while ended - begun < seconds and not made.is_stop():
         time.sleep(every)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `penstock import`: a recording of a real network as a scenario."""
 
+import math
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -39,9 +41,11 @@ def import_recording(
 
     try:
         gap_s = units.to_seconds(gap)
-    except (ValueError, KeyError):
+    except ValueError:
+        gap_s = math.nan
+    if not 0 <= gap_s < math.inf:  # NaN passes no comparison
         message = f"--gap: '{gap}' is no time; allowed: as in '10 ms'"
-        raise ScenarioError(message) from None
+        raise ScenarioError(message)
     recording = imports.read(file, kind=kind, gap_s=gap_s)
     folder = out or Path(file.stem)
     written = imports.write(recording, folder, rate=rate, delay=delay, buffer=buffer)
@@ -50,5 +54,5 @@ def import_recording(
     size = units.size(sum(flow.size for flow in recording.flows))
     typer.echo(
         f"{len(recording.flows)} transfers of {size} between {len(recording.hosts)} hosts; "
-        f"next: penstock run {written}"
+        f"next: penstock run {shlex.quote(str(written))}"
     )

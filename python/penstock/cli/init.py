@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command `penstock init`: five questions, and a scenario."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -93,7 +94,7 @@ def init(
             except ScenarioError as error:
                 typer.echo(f"  {_reason(error)}", err=True)
     folders.write(file, text_of(answers))
-    typer.echo(f"Wrote {file}; next: penstock run {file}")
+    typer.echo(f"Wrote {file}; next: penstock run {shlex.quote(str(file))}")
 
 
 def text_of(answers: dict[str, str]) -> str:

@@ -15,6 +15,7 @@ from penstock.cli.options import (
     Format,
     Json,
     Settings,
+    check_form,
     pairs,
     print_json,
     print_list,
@@ -48,6 +49,7 @@ def schemes(
     form: Format = "table",
 ) -> None:
     """List the built-in schemes: what each does, and where it comes from."""
+    check_form(form, as_json=as_json)
     if scheme is not None:
         show(scheme, as_json)
         return
@@ -73,6 +75,7 @@ def scenarios(
     form: Format = "table",
 ) -> None:
     """List the templates that come with Penstock; `penstock run NAME` runs one."""
+    check_form(form, as_json=as_json)
     from penstock import scenario  # start-up: polars and the simulator
 
     every = [(name, scenario.title(path), path) for name, path in scenario.templates()]

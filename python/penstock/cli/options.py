@@ -212,6 +212,17 @@ def seeds_of(text: str | None) -> int | list[int] | None:
     return numbers if "," in text else numbers[0]
 
 
+def check_form(form: str, *, as_json: bool) -> None:
+    """Refuses two forms of output.
+
+    Raises:
+        ScenarioError: both are given.
+    """
+    if as_json and form != "table":
+        message = f"--format {form}: --json prints JSON; leave one of the two out"
+        raise ScenarioError(message)
+
+
 def print_json(value: dict[str, Any]) -> None:
     """Prints one JSON object, for `--json`."""
     typer.echo(json.dumps(value, indent=2, ensure_ascii=False))

@@ -71,7 +71,7 @@ def root(
 
 
 for command, example in (
-    (demo, "penstock demo --seeds 5"),
+    (demo, "penstock demo --scheme drop-tail --scheme fairq"),
     (run, "penstock run demo --scheme drop-tail --scheme hcf --set tcp.min_rto='10 ms'"),
     (report, "penstock report runs/demo"),
     (export, "penstock export runs/demo --to demo.pcapng --scheme fairq"),
@@ -122,6 +122,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="plain")
+    for word in sys.argv[1:]:
+        try:
+            word.encode()
+        except UnicodeEncodeError:  # JSON and HTML cannot hold it, and so no folder of results
+            _fail(f"{word!a}: is no UTF-8; rename it, or use a link", ScenarioError.exit_code)
     # Through every `finally`, so that no half of a folder stays.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     try:

@@ -18,6 +18,7 @@ from penstock.cli.options import (
     Schemes,
     SeedList,
     Settings,
+    check_form,
     pairs,
     print_json,
     seeds_of,
@@ -35,7 +36,7 @@ def demo(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Run the demo: 20 elephants and 60 mice share a 1 Gb/s bottleneck under seven schemes."""
+    """Run the demo: each second 60 mice meet 20 elephants at 1 Gb/s, under seven schemes."""
     run("demo", schemes, None, seeds, jobs, None, as_json, out)
 
 
@@ -67,9 +68,10 @@ def run(
 
     The folder holds scenario.toml (as resolved, see `penstock validate --help`), run.json
     (version, commit, machine, command), summary.json (what --json prints), flows, queues and
-    ports as Parquet, windows if the scenario samples any, and report.html; `penstock report --pdf`
-    adds its figures as SVG and PDF. Each finished scheme and seed is kept in it at once, in
-    unfinished/: after Ctrl-C or a crash the same command computes only the others.
+    ports as Parquet, jobs, windows, packets and events if there are any, and report.html;
+    `penstock report --pdf` adds its figures as SVG and PDF. Each finished scheme and seed is kept
+    in it at once, in unfinished/: after Ctrl-C or a crash the same command computes only the
+    others.
 
     --json prints one object: `scenario` (as resolved), `seeds`, and `results`, a list with
     `scheme`, `tcp`, `groups` and `ports` by name, `controller` where the scheme has one (reports
@@ -81,6 +83,7 @@ def run(
     percentiles that are unfinished in one of them, `fewer` how many have a number. With --json or
     --format csv|md, and without --out, no folder is written.
     """
+    check_form(form, as_json=as_json)
     overrides = pairs(settings)
     if out is not None:
         folders.check_target(out, folders.RUN)

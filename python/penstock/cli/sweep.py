@@ -17,6 +17,7 @@ from penstock.cli.options import (
     Schemes,
     SeedList,
     Settings,
+    check_form,
     number_names,
     pairs,
     print_json,
@@ -74,9 +75,10 @@ def sweep(
 
     A run that fails does not stop the others; it is listed at the end, and the exit code is 1.
     The table shows all that the folder holds. --json prints `folder`, `failures`, and `tables`: a
-    list of `show` and `points`, each with `over`, `scheme`, `mean`, `ci95`, `unfinished` and
-    `seeds`: how many have the number.
+    list of `show` and `points`, each with `over`, `scheme`, `mean`, `ci95`, `unfinished` (then the
+    mean is null) and `seeds`: how many have the number.
     """
+    check_form(form, as_json=as_json)
     overrides = pairs(settings)
     from penstock.sweeps import points  # start-up: the simulator
 
@@ -98,7 +100,7 @@ def sweep(
         folder = str(result.folder)
         print_json({"folder": folder, "failures": result.failures, "tables": tables})
     elif form != "table":
-        typer.echo("\n\n".join(sweep_table.text(number, form) for number in result.shown))
+        typer.echo(sweep_table.text(result.shown, form))
     else:
         typer.echo(f"{result.title}\n")
         for number in result.shown:

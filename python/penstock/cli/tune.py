@@ -20,7 +20,7 @@ from penstock.cli.options import (
     print_json,
     scheme_names,
 )
-from penstock.errors import RunError
+from penstock.errors import InterruptedRunError, RunError
 
 
 def tune(
@@ -104,29 +104,34 @@ def tune(
     prepare = partial(api.prepare, file, on=on)
     prepared = space.prepared_by(scheme, baseline, prepare, overrides=overrides, seeds=seeds)
     resolved = scenario.parsed(prepared.text)
-    metric_names.check(minimize, resolved)
-    constraints.check(subject_to or (), resolved)
+    ports = partial(scenario.measured_ports, prepared.text, prepared.origin)
+    metric_names.check(minimize, resolved, ports)
+    constraints.check(subject_to or (), resolved, ports)
     from penstock.searches import answer, tune_page, tuning  # start-up: polars
     from penstock.show import terminal  # start-up: rich
 
-    with terminal.Progress() as progress:
-        tuned = tuning.tune(
-            file,
-            scheme,
-            minimize,
-            subject_to=subject_to or (),
-            params=params or (),
-            overrides=overrides,
-            baseline=baseline,
-            trials=trials,
-            seeds=seeds,
-            seed=seed,
-            jobs=jobs,
-            cluster=cluster,
-            out=out,
-            progress=progress,
-            on=on,
-        )
+    try:
+        with terminal.Progress() as progress:
+            tuned = tuning.tune(
+                file,
+                scheme,
+                minimize,
+                subject_to=subject_to or (),
+                params=params or (),
+                overrides=overrides,
+                baseline=baseline,
+                trials=trials,
+                seeds=seeds,
+                seed=seed,
+                jobs=jobs,
+                cluster=cluster,
+                out=out,
+                progress=progress,
+                on=on,
+            )
+    except KeyboardInterrupt:
+        message = "interrupted; finished trials are kept; the same command goes on"
+        raise InterruptedRunError(message) from None
     tune_page.redraw(tuned.folder, tuned.folder / folders.SEARCH.page)
     if as_json:
         print_json(tuning.load(tuned.folder))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
-from penstock import columns, folders, metric_names, metrics, missing, stats, units
+from penstock import columns, folders, metric_names, metrics, missing, stats, tables, units
 from penstock.errors import RunError, ScenarioError
 from penstock.metrics import Metric
 from penstock.runs import Run
@@ -178,7 +178,7 @@ class Comparison:
             document = json.loads((folder / folders.COMPARISON.file).read_text(encoding="utf-8"))
             settings = [Setting(one["key"], tuple(one["values"])) for one in document["settings"]]
             lines = tuple(Line(**line) for line in document["lines"])
-            flows = pl.read_parquet(folder / "flows.parquet")
+            flows = tables.load(folder / "flows.parquet")
             left_out = tuple(document.get("left_out", ()))
             named = document["title"], tuple(document["runs"])
             return cls(*named, tuple(settings), lines, flows, left_out)

@@ -18,7 +18,7 @@ def show(comparison: Comparison) -> None:
         for heading in ("", *comparison.names):
             table.add_column(escape(heading), overflow="fold")
         for setting in comparison.settings:
-            table.add_row(setting.key, *map(escape, setting.values))
+            table.add_row(*map(escape, (setting.key, *setting.values)))
         console.print(table)
         console.print()
     for (run, scheme, group), lines in groupby(
@@ -35,7 +35,7 @@ def show(comparison: Comparison) -> None:
         console.print(table)
         console.print()
     for sentence in comparison.sentences():
-        console.print(sentence)
+        console.print(escape(sentence))
 
 
 def _coloured(line: Line, verdict: str) -> str:

@@ -104,6 +104,9 @@ def _started(
 ) -> Finished:
     """The executor of these tasks, at work."""
     on_simulator = all(task.on == SIMULATOR for task in tasks)
+    if jobs is not None and not (on_simulator and cluster is None):
+        message = "--jobs: is for the simulator on this machine; leave it out"
+        raise ScenarioError(message)
     if cluster is None:
         return (
             threads.run(tasks, jobs, progress) if on_simulator else laboratory.run(tasks, progress)

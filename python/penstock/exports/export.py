@@ -41,6 +41,7 @@ def export(run: Run, path: Path, scheme: str | None = None) -> tuple[str, int]:
         hint = suggestion(name, schemes, f"the run has: {', '.join(schemes)}")
         message = f"--scheme {name}: no such scheme in the run; {hint}"
         raise ScenarioError(message)
+    folders.check_file(path)
     packets = run.packets.filter(pl.col("scheme") == name)
     if path.suffix == ".pcapng":
         stream = io.BytesIO()

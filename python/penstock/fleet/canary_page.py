@@ -10,6 +10,7 @@ from penstock.show import html, style
 from penstock.show.charts import Axis, Chart, Panel, Series
 from penstock.show.html import Cell, Column
 
+PAGE = "canary.html"
 _FORMS = {"b/s": units.rate, "B": units.size, "%": units.percent}
 
 
@@ -56,7 +57,7 @@ def write(canary: Canary, outcome: str, folder: Path) -> Path:
     ]
     body = html.table("Difference", headings, rows)
     text = html.render("outcome.html", "Canary", figures, looks, outcome=outcome, body=body)
-    return html.save(text, figures, folder / "canary.html")
+    return html.save(text, figures, folder / PAGE)
 
 
 def _signed(measure: Measure, number: float | None) -> str:

@@ -7,11 +7,12 @@ from typing import Any
 
 import polars as pl
 
-from penstock import units
+from penstock import folders, units
 from penstock.fleet.readings import CANDIDATES
 from penstock.show import html
 from penstock.show.html import Cell, Column, Html
 
+PAGE = "fleet.html"
 ROWS = 200
 """Ports on the page, the worst first; ports.csv has all."""
 _CURES = ("grant", *CANDIDATES)
@@ -46,7 +47,7 @@ def write(
 ) -> Path:
     """Writes `fleet.html` and `ports.csv` of judged ports; returns the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
-    ports.write_csv(folder / "ports.csv")
+    folders.write(folder / "ports.csv", ports.write_csv())
     headings = (
         Column("port"),
         Column("scheme"),
@@ -63,7 +64,7 @@ def write(
     parts = [Html("<h1>Fleet</h1>"), Html(lines), table]
     if failed:
         parts.append(Html(f"<h2>Not included: {len(failed)}</h2><ul>{missing}</ul>"))
-    return html.save(html.document("Fleet", Html("").join(parts)), (), folder / "fleet.html")
+    return html.save(html.document("Fleet", Html("").join(parts)), (), folder / PAGE)
 
 
 def _row(row: dict[str, Any]) -> list[str | Cell]:

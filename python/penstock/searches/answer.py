@@ -44,12 +44,16 @@ def missed(tuned: Tuned, attempt: Attempt) -> str:
     """Which constraints a trial misses, and by how much."""
     if attempt.error:
         return f"the run itself: {attempt.error}"
-    names = [*tuned.question.subject_to, f"{tuned.question.minimize}: flows did not finish"]
-    parts = [
-        f"{name} by {excess:.1%}" if excess < 1e6 else f"{name}: no such number"
-        for name, excess in zip(names, attempt.excess, strict=True)
-        if excess > 0
-    ]
+    *kept, lost = attempt.excess
+    missed = [*zip(tuned.question.subject_to, kept, strict=True), (tuned.question.minimize, lost)]
+    parts = []
+    for place, (name, excess) in enumerate(missed):
+        if excess >= 1e6:
+            parts.append(f"{name}: no such number")
+        elif excess > 0 and place == len(kept):
+            parts.append(f"{name}: {excess:.1%} more of the flows did not finish than it bears")
+        elif excess > 0:
+            parts.append(f"{name} by {excess:.1%}")
     return "; ".join(parts) or "nothing"
 
 
@@ -76,6 +80,5 @@ def show(tuned: Tuned) -> None:
         console.print("\nFor scenarios:\n", escape(tuned.scheme_toml), sep="\n", soft_wrap=True)
         if tuned.agent_toml:
             console.print("For penstockd:\n", escape(tuned.agent_toml), sep="\n", soft_wrap=True)
-    console.print(
-        f"Search: {tuned.folder}\nReport: {tuned.folder / folders.SEARCH.page}", soft_wrap=True
-    )
+    where = f"Search: {tuned.folder}\nReport: {tuned.folder / folders.SEARCH.page}"
+    console.print(escape(where), soft_wrap=True)

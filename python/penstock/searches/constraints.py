@@ -3,7 +3,7 @@
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,14 +59,20 @@ class Constraint:
         return short / abs(bound) if bound else short
 
 
-def check(texts: Sequence[str], scenario: Mapping[str, Any]) -> None:
+def check(
+    texts: Sequence[str],
+    scenario: Mapping[str, Any],
+    ports: Callable[[], Sequence[str]] | None = None,
+) -> None:
     """Refuses constraints whose form or number is wrong, before anything runs.
+
+    The arguments are those of `metric_names.check`.
 
     Raises:
         ScenarioError: one is.
     """
     for text in texts:
-        metric_names.check(_parts(text)[0], scenario)
+        metric_names.check(_parts(text)[0], scenario, ports)
 
 
 def constraint(text: str, sample: Result) -> Constraint:
@@ -102,4 +108,7 @@ def _parts(text: str) -> tuple[str, str, str, str]:
         )
         raise ScenarioError(message)
     name, relation, number, unit = match.groups()
+    if math.isinf(float(number)):
+        message = f"--subject-to {text}: {number} is too large"
+        raise ScenarioError(message)
     return name, relation, number, unit

@@ -22,6 +22,8 @@ BATCH = 4
 """Trials proposed at once; the same on every machine, so that the seed decides the search."""
 
 JOURNAL = "tune.journal"
+_SEEDS = 1 << 32
+"""The sampler's seeds are below this."""
 
 Compute = Callable[[Sequence[Sequence[Task]], str], list[Results | PenstockError]]
 """Runs several sets of tasks at once; the text labels the progress."""
@@ -59,7 +61,7 @@ def search(
         study.enqueue_trial(dict(start))
     while len(done := _done(study)) < trials:
         # No state of the sampler is kept, so an interrupted search goes on as if it had not been.
-        study.sampler = TPESampler(seed=seed + len(done))
+        study.sampler = TPESampler(seed=(seed + len(done)) % _SEEDS)
         proposed = [study.ask() for _ in range(min(BATCH, trials - len(done)))]
         values = [{p.key: p.suggest(trial) for p in parameters} for trial in proposed]
         label = f"trials {len(done) + 1} to {len(done) + len(proposed)} of {trials}"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is searched: a scheme's parameters, and the range of each."""
 
+import math
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from penstock import units
 from penstock.errors import ScenarioError
+from penstock.scenario import OPTIONS, settings_of
 
 if TYPE_CHECKING:
     from optuna.trial import Trial
@@ -28,6 +30,9 @@ _UNITS = {
     if unit.quantity in _BASES
 }
 """Unit of a range: the base unit, and its size in that."""
+
+_MOST = 1 << 53
+"""Whole numbers from here on are not all floats, as those of a search are."""
 
 Value = float | int | str
 
@@ -107,6 +112,12 @@ def parameter(key: str, text: str) -> Parameter:
         )
         raise ScenarioError(message)
     is_whole = bool(base) or not ("." in first or "." in second)
+    if is_whole:
+        low, high = math.ceil(low), math.floor(high)
+        if not low < high < _MOST:
+            unit = f" of {base}" if base else ""
+            message = f"--param {key}={text}: give two whole numbers{unit} or more, below 2^53"
+            raise ScenarioError(message)
     return Parameter(key, low, high, base, is_whole, bool(log))
 
 
@@ -124,6 +135,9 @@ def named(texts: Sequence[str]) -> list[Parameter]:
             raise ScenarioError(message)
         if key in parameters:
             message = f"--param {key}: given twice"
+            raise ScenarioError(message)
+        if option := OPTIONS.get(key.strip()):
+            message = f"--param {key}: is not searched; give {option}"
             raise ScenarioError(message)
         parameters[key.strip()] = parameter(key.strip(), range_text)
     return list(parameters.values())
@@ -157,7 +171,11 @@ def prepared_by(
     prepare: Callable[..., "Prepared"],
     **options: Any,  # noqa: ANN401 (of prepare)
 ) -> "Prepared":
-    """The scenario of a search, whose errors name the option that has the wrong scheme."""
+    """The scenario of a search, whose errors name the option that has the wrong value."""
+    for key, _ in settings_of(options.get("overrides")):
+        if option := OPTIONS.get(key):
+            message = f"--set {key}: is not set by it here; give {option}"
+            raise ScenarioError(message)
     try:
         return prepare(schemes=list(dict.fromkeys([baseline, scheme])), **options)
     except ScenarioError as error:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from penstock.metric_names import Field
 from penstock.metrics import Result
-from penstock.searches.constraints import Constraint, mean, unfinished, value
+from penstock.searches.constraints import MISSING, Constraint, mean, unfinished, value
 
 Results = list[Result]
 """Of the seeds, in their order."""
@@ -62,5 +62,5 @@ def answer(number: int, values: dict[str, float], seeds: Results, goal: Goal) ->
     ]
     lost = sum(unfinished(goal.objective, result) for result in seeds) / len(seeds)
     if objective is None and lost == 0:
-        lost = 1.0  # no such number at all
+        lost = MISSING  # no such number at all
     return Attempt(number, values, objective, tuple(constrained), (*excess, lost))

@@ -9,7 +9,7 @@ from typing import Any
 from penstock import provenance
 from penstock.searches.tuning import load
 from penstock.show import html
-from penstock.show.charts import Axis, Chart, Panel, Series
+from penstock.show.charts import Axis, Chart, Panel, Series, distinct
 from penstock.show.style import Look
 from penstock.units import AXES
 
@@ -24,7 +24,7 @@ def redraw(folder: Path, path: Path, *, pdf: bool = False) -> Path:
         RunError: the search has not ended, or the folder is damaged.
     """
     document = load(folder)
-    charts = [_history(document), *_slices(document)]
+    charts = distinct([_history(document), *_slices(document)])
     return html.save(_render(document, charts), charts, path, pdf=pdf)
 
 

@@ -12,7 +12,7 @@ from penstock import api, folders, metric_names
 from penstock.errors import PenstockError, RunError, ScenarioError
 from penstock.execution import SIMULATOR, Progress, Task, execute
 from penstock.metrics import Result
-from penstock.scenario import Overrides, Scenario, parsed, settings_of
+from penstock.scenario import Overrides, Scenario, measured_ports, parsed, settings_of
 from penstock.searches import constraints, deploy, space
 from penstock.searches.answer import sentences
 from penstock.searches.question import Question, Tuned
@@ -77,8 +77,9 @@ def tune(
     settings = settings_of(overrides)
     prepared = space.prepared_by(scheme, baseline, prepare, overrides=overrides, seeds=seeds)
     resolved = parsed(prepared.text)
-    metric_names.check(minimize, resolved)
-    constraints.check(subject_to, resolved)
+    ports = partial(measured_ports, prepared.text, prepared.origin)
+    metric_names.check(minimize, resolved, ports)
+    constraints.check(subject_to, resolved, ports)
     table = resolved["scheme"][scheme]
     parameters = tuple(space.named(params) if params else space.usual(scheme, table))
     question = Question(

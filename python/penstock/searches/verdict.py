@@ -124,7 +124,7 @@ def _kept(
 ) -> Kept:
     excess = [constraint.excess(a, b) for a, b in zip(tuned, base, strict=True)]
     mean, half = math.fsum(excess) / len(excess), spread(excess) or 0.0
-    return Kept(constraint.text, mean <= 0, abs(mean) > half)
+    return Kept(constraint.text, mean <= 0, half == 0 or abs(mean) > half)
 
 
 def _signed(field: Field, change: float, half: float | None) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from penstock import folders
 from penstock.errors import ScenarioError
@@ -14,7 +15,8 @@ from penstock.show import html
 from penstock.show.html import Cell, Html
 
 _DEPTH = 3  # lab-demo/clients is a folder of a folder
-_MARK = b"Penstock</title>"
+_ENDING = ": results"
+_MARK = f"{_ENDING} · Penstock</title>".encode()
 
 
 def write(parent: Path) -> Path:
@@ -34,7 +36,7 @@ def write(parent: Path) -> Path:
     headings = ("folder", "what", "title", "when", "command")
     text = html.render(
         "index.html",
-        f"{parent.resolve().name}: results",
+        f"{parent.resolve().name}{_ENDING}",
         name=parent.resolve().name,
         count=len(rows),
         table=html.table("", headings, rows),
@@ -58,9 +60,10 @@ def _age(found: tuple[Path, folders.Kind]) -> float:
 
 
 def _row(folder: Path, kind: folders.Kind, parent: Path) -> list[str | Cell]:
-    name = str(folder.relative_to(parent))
     page = folder / kind.page
-    link = Html('<a href="{}">{}</a>').format(f"{name}/{kind.page}", name)
+    path = os.fsencode(folder.relative_to(parent))  # which need not be UTF-8
+    name = path.decode(errors="replace")
+    link = Html('<a href="{}">{}</a>').format(f"{quote(path)}/{kind.page}", name)
     written = -_age((folder, kind))
     when = datetime.fromtimestamp(written, UTC).strftime("%Y-%m-%d %H:%M UTC")
     about = _about(folder / kind.file)

@@ -141,7 +141,7 @@ def _goodputs(groups: Mapping[str, pl.DataFrame], looks: Looks) -> Iterator[Char
 def _queues(run: Results, looks: Looks) -> Iterator[Chart]:
     if run.queues.is_empty():
         return
-    first_seed = run.queues.filter(pl.col("seed") == run.queues["seed"].min())
+    first_seed = run.queues.filter(pl.col("seed") == run.summary["seeds"][0])
     for port in _busiest(run):
         samples = first_seed.filter(pl.col("port") == port)
         panels = []

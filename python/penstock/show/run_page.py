@@ -69,7 +69,7 @@ def render(run: Results, figures: list[Figure]) -> str:
         replay={"port": _recorded_port(run), "schemes": list(burst["schemes"])} if burst else None,
         timeline={
             "count": units.count(len(flows)),
-            "flows": units.count(run.flows.filter(seed=run.flows["seed"].min()).height),
+            "flows": units.count(run.flows.filter(seed=run.summary["seeds"][0]).height),
             "charts": flows[0].charts,
         }
         if flows

@@ -25,6 +25,10 @@ class Column:
     """Without the part that is the same as in the column before."""
 
     @property
+    def _is_of_jobs(self) -> bool:
+        return self.path.startswith("jobs.")
+
+    @property
     def _quantity(self) -> str:
         return metric_names.quantity(self.path.split("."))
 
@@ -39,7 +43,7 @@ class Column:
     def text(self, of: Values) -> str:
         """The number as shown."""
         if self.path in ("finished", "jobs.finished"):
-            counts = of["jobs"] if self.path.startswith("jobs.") else of
+            counts = of["jobs"] if self._is_of_jobs else of
             return f"{units.count(counts['finished'])} of {units.count(missing.planned(counts))}"
         if missing.is_cut_off(self.path, of):
             return UNFINISHED
@@ -69,7 +73,7 @@ class Column:
         else:
             values = [self.value(row) for row in rows]
         if self.path.startswith(("fct_s", "slowdown", "jobs.time_s")):
-            most = comparable(rows)
+            most = comparable([row["jobs"] for row in rows] if self._is_of_jobs else rows)
             values = [
                 value if i in most and self.text(rows[i]) != UNFINISHED else None
                 for i, value in enumerate(values)

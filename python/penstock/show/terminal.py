@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows a run in a terminal: a line of progress, then tables as wide as the terminal."""
 
+import os
+import shutil
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
@@ -49,8 +52,15 @@ class Progress:
         passed = time.monotonic() - self._begun
         left = _left(passed / fraction - passed) if fraction > 0.02 and passed > 1 else ""
         bar = ("█" * int(fraction * _BAR)).ljust(_BAR, "░")
-        self._stream.write(f"\r\x1b[2K{bar} {fraction:4.0%}  {self._prefix}{label}{left}")
+        line = f"{bar} {fraction:4.0%}  {self._prefix}{label}{left}"
+        self._stream.write(f"\r\x1b[2K{line[: self._columns() - 1]}")  # a wrapped one would stay
         self._stream.flush()
+
+    def _columns(self) -> int:
+        with suppress(OSError, ValueError, AttributeError):
+            if columns := os.get_terminal_size(self._stream.fileno()).columns:
+                return columns
+        return shutil.get_terminal_size().columns
 
 
 def _left(seconds: float) -> str:

@@ -157,7 +157,7 @@ class _Recorded:
 
 def _in_order(run: Results, recorded: _Recorded) -> Iterator[tuple[Row, str]]:
     """The flows that were recorded from their start: those with a name first, then ever finer."""
-    seed = run.flows["seed"].min()
+    seed = run.summary["seeds"][0]  # of the packets
     flows = run.flows.filter(
         (pl.col("seed") == seed)
         & (pl.col("start_s") >= recorded.begin - 1e-3)

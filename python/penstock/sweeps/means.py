@@ -33,14 +33,19 @@ class Cell:
 
     @property
     def value(self) -> float | None:
-        """What a figure shows."""
+        """The mean, but None if it is unfinished: it would be that of the lucky seeds."""
         return None if self.unfinished else self.mean
+
+    @property
+    def spread(self) -> float | None:
+        """Half-width of the interval of `value`."""
+        return None if self.unfinished else self.half
 
     def text(self, name: str) -> str:
         """As the table shows it."""
         if self.unfinished:
             return missing.UNFINISHED
-        text = metric_names.text(name, self.mean)
+        text = metric_names.shown(name, self.mean)
         if self.mean and self.half is not None:
             text += f" ±{100 * self.half / abs(self.mean):.0f} %"
         return missing.with_seeds(text, len(self.seeds) if self.seeds and self.lacking else None)
@@ -173,8 +178,8 @@ def as_json(results: Sequence[Shown]) -> list[dict[str, Any]]:
                 {
                     "over": dict(zip(result.swept, point, strict=True)),
                     "scheme": scheme,
-                    "mean": cell.mean,
-                    "ci95": cell.half,
+                    "mean": cell.value,
+                    "ci95": cell.spread,
                     "unfinished": cell.unfinished,
                     "seeds": len(cell.seeds),
                 }

@@ -5,18 +5,25 @@ import itertools
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from penstock import api, metric_names
 from penstock.errors import ScenarioError, suggestion
 from penstock.execution import SIMULATOR, Task
-from penstock.scenario import PARTS, Overrides, Scenario, parameters, settings_of
+from penstock.scenario import (
+    OPTIONS,
+    PARTS,
+    Overrides,
+    Scenario,
+    measured_ports,
+    parameters,
+    settings_of,
+)
 from penstock.sweeps import values
 from penstock.sweeps.values import Value
 
 MOST_RUNS = 1_000_000
-_OPTIONS = {"schemes": "--scheme", "seeds": "--seeds"}
 
 Point = tuple[Value, ...]
 """A value for each swept key."""
@@ -97,6 +104,10 @@ def plan(
     document = tomllib.loads(base.text)
     settings = settings_of(overrides)
     paths = {key.name: _paths(key.name, document) for key in keys}
+    for first, other in itertools.combinations(paths, 2):
+        if both := set(paths[first]) & set(paths[other]):
+            message = f"--over {other}: sets {both.pop()}, as --over {first} does; leave out one"
+            raise ScenarioError(message)
     points = list(itertools.product(*(key.values for key in keys)))
     if len(points) * len(base.tasks) > MOST_RUNS:
         message = f"--over: {len(points) * len(base.tasks)} runs; at most {MOST_RUNS} make sense"
@@ -125,11 +136,17 @@ def check(numbers: Iterable[str], plan: Plan) -> None:
         ScenarioError: one is wrong.
     """
     for number in numbers:
-        try:
-            metric_names.check(number, plan.base)
-        except ScenarioError as error:
-            message = f"--show {error}"
-            raise ScenarioError(message) from None
+        is_of_port = "->" in number or number.startswith(f"{metric_names.PORT}.")
+        # Each point may measure other ports, and one that has the number is enough.
+        for place, (task, *_) in enumerate(plan.points.values(), 1):
+            ports = partial(measured_ports, task.scenario, task.origin)
+            try:
+                metric_names.check(number, plan.base, ports)
+                break
+            except ScenarioError as error:
+                if not is_of_port or place == len(plan.points):
+                    message = f"--show {error}"
+                    raise ScenarioError(message) from None
 
 
 def _key(text: str) -> Key:
@@ -137,7 +154,7 @@ def _key(text: str) -> Key:
     if not (name and equals and listed):
         message = f"--over {text}: give KEY=VALUES, such as --over scheme.alpha=0.1,0.25,0.5"
         raise ScenarioError(message)
-    if option := _OPTIONS.get(name):
+    if option := OPTIONS.get(name):
         message = f"--over {name}: is not swept; give {option}"
         raise ScenarioError(message)
     try:

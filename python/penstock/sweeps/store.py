@@ -124,8 +124,8 @@ class Store:
 
     def add(self, task: Task, numbers: Numbers) -> None:
         """Writes a run's numbers to the journal, at once."""
-        self.done[task.key] = numbers
         self._journal.add(task.key, numbers)
+        self.done[task.key] = numbers
 
     def merge(self, plan: Plan) -> pl.DataFrame:
         """Writes the Parquet file with the plan's finished runs, and returns it.
@@ -186,7 +186,7 @@ def _read_table(folder: Path) -> pl.DataFrame | None:
     if not path.exists():
         return None
     try:
-        return pl.read_parquet(path)
+        return tables.load(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         reason = str(error).partition("\n")[0]
         message = f"{path}: cannot be read ({reason}); remove it, and the sweep begins again"

@@ -123,7 +123,7 @@ def _heat(result: Shown) -> Heat:
         found = result.cells.get(((x, y), scheme)) or Cell.none()
         if found.unfinished:
             return None, missing.UNFINISHED
-        return found.value, metric_names.text(result.name, found.value)
+        return found.value, metric_names.shown(result.name, found.value)
 
     meaning = "Each cell is the mean over the seeds; all schemes share one scale of colours"
     return Heat(

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of a sweep in the terminal."""
 
+from collections.abc import Sequence
+
 from rich.markup import escape
 
 from penstock import metric_names, units
@@ -11,7 +13,8 @@ from penstock.sweeps.means import Shown
 def show(result: Shown) -> None:
     """Prints a row for each point, a column for each scheme."""
     console = terminal.console()
-    spread = f"means of {result.seeds_text} ± 95 % confidence" if result.seeds > 1 else ""
+    confidence = "± 95 % confidence in percent of the mean"  # not in points, where that is a share
+    spread = f"means of {result.seeds_text}, {confidence}" if result.seeds > 1 else ""
     table = terminal.table()
     for key in result.swept.values():
         table.add_column(escape(key), style="cyan", justify="right", overflow="fold")
@@ -26,16 +29,21 @@ def show(result: Shown) -> None:
     console.print()
 
 
-def text(result: Shown, form: str) -> str:
-    """The same as CSV, with a line for each point and scheme, or as a table in Markdown."""
-    keys = list(result.swept.values())
-    if form == "csv":
-        rows = [
-            (*point, scheme, result.name, cell.mean, cell.half, cell.unfinished, len(cell.seeds))
-            for (point, scheme), cell in result.cells.items()
-        ]
-        headings = (*keys, "scheme", "number", "mean", "ci95", "unfinished", "seeds")
-        return plain.csv_text(headings, rows)
+def text(results: Sequence[Shown], form: str) -> str:
+    """The same as CSV, with a line for each number, point and scheme, or as tables in Markdown."""
+    if form != "csv":
+        return "\n\n".join(map(_markdown, results))
+    rows = [
+        (*point, scheme, result.name, cell.value, cell.spread, cell.unfinished, len(cell.seeds))
+        for result in results
+        for (point, scheme), cell in result.cells.items()
+    ]
+    keys = results[0].swept.values()
+    headings = (*keys, "scheme", "number", "mean", "ci95", "unfinished", "seeds")
+    return plain.csv_text(headings, rows)
+
+
+def _markdown(result: Shown) -> str:
     cells = [
         [
             *result.point_text(point),
@@ -48,5 +56,5 @@ def text(result: Shown, form: str) -> str:
         ]
         for point in result.points
     ]
-    table = plain.markdown([*keys, *result.schemes], cells)
+    table = plain.markdown([*result.swept.values(), *result.schemes], cells)
     return f"**{metric_names.described(result.name)}**\n\n{table}"

@@ -92,7 +92,12 @@ def run(
     folder = store.folder_for(request, plan.name, Path(out) if out is not None else None)
     with closing(Store(folder, request)) as stored:
         known = sum(task.key in stored.done for task in plan.tasks)
-        table, failures, notes = _compute(plan, stored, jobs, cluster, progress)
+        try:
+            table, failures, notes = _compute(plan, stored, jobs, cluster, progress)
+        except OSError as error:
+            place = f"{error.filename or folder}: cannot be written ({error.strerror or error})"
+            message = f"{place}; {_kept(plan, stored)}"
+            raise RunError(message) from None
         shown = [means.shown(stored.request, table, number) for number in numbers or [""]]
         sweep_page.write(stored.request, shown, folder / folders.SWEEP.page)
     title = plan.base["title"]
@@ -119,12 +124,15 @@ def _compute(
                 stored.add(task, numbers)
                 reports.append(summary.get("substrate", {}))
     except KeyboardInterrupt:
-        done = sum(task.key in stored.done for task in plan.tasks)
-        finished = resumable(f"{done} of {len(plan.tasks)} runs", stored.folder)
-        message = f"interrupted; {finished}"
+        message = f"interrupted; {_kept(plan, stored)}"
         raise InterruptedRunError(message) from None
     finally:
         table = stored.merge(plan)
     if table.is_empty():
         raise RunError(failures[0])
     return table, failures, results.notes(results.merged(reports))
+
+
+def _kept(plan: Plan, stored: Store) -> str:
+    done = sum(task.key in stored.done for task in plan.tasks)
+    return resumable(f"{done} of {len(plan.tasks)} runs", stored.folder)
