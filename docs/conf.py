@@ -62,6 +62,8 @@ NAVIGATION = {
         "/evidence/ns2/README",
         "/evidence/linux/README",
         "/evidence/grant/README",
+        "/evidence/grant/fabrics",
+        "/evidence/grant/laboratory",
         "/evidence/grid/README",
         "/evidence/kubernetes/README",
         "/evidence/sdn/README",
@@ -93,6 +95,7 @@ include_patterns = [
     "rtl/*.md",
     "evidence/*.md",
     "evidence/*/README.md",
+    "evidence/grant/*.md",
 ]
 # Folders that are not to be searched.
 exclude_patterns = ["[a-cf-oqs-z]*/**", "p[ay][ct]*/**", "ru*/**", "rtl/[a-z]*/**", ".?*/**"]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays what is hard for Grant on real TCP, next to drop-tail. Needs root.
 
-Servers that answer late, cables that lose packets or ACKs, longer round trips, a wrong rate, other
-hosts behind the same port. Two loads of lab.py: 126 clients at once, and 32 persistent ones.
+Servers that answer late, cables that lose packets or ACKs or stand still, longer round trips, a
+wrong rate, other hosts behind the same port. Two loads of lab.py: 126 clients at once, and 32
+persistent ones.
 
 Mean, median, p99 and maximum are of answers that ended. "stalls" also counts the unfinished ones
 that began more than 190 ms before the end of the run. The last line counts the runs with warnings,
@@ -102,6 +103,11 @@ CASES = [
             round_trip(time_us),
             cable=Cable(hold_s=time_us / 1e6),
         )
+    ),
+    *both(
+        "5 ms of each 100 ms at a standstill",
+        round_trip(200),
+        cable=Cable(hold_s=0.0002, stall_s=0.005),
     ),
     *both("believed rate x 0.5", ("scheme.{scheme}.window.rate", "100 Mb/s")),
     *both("believed rate x 2", ("scheme.{scheme}.window.rate", "400 Mb/s")),

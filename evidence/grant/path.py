@@ -4,7 +4,7 @@
 eBPF programs at the ports of a switch to its hosts lose packets at random (path.bpf.c). What is for
 a host they redirect to a TAP device. There this file, run as a program, holds it and sends it back:
 
-python path.py SECONDS    # in the switch's namespace; prints the index of the TAP device
+python path.py SECONDS STALL_SECONDS    # in the switch's namespace; prints the TAP device's index
 """
 
 import contextlib
@@ -28,6 +28,8 @@ HERE = Path(__file__).parent
 TAP = "hold0"
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
 LONGEST_FRAME = 2048
+PERIOD_S = 0.1
+"""From one stall to the next."""
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,13 @@ class Cable:
     """Share of the ACKs without payload for the host that is lost, Grant's own among them."""
     hold_s: float = 0.0
     """For how long packets for the host are held."""
+    stall_s: float = 0.0
+    """For how long, in each tenth of a second, none of these go on."""
 
     def lay(self, plan: Plan, tag: str, switch: str) -> None:
         """Has the cables of a switch's hosts do so, until the run's namespaces are removed."""
         namespace, space = plan.name(switch, tag), plan.namespaces[switch]
-        index = _start_holder(namespace, self.hold_s) if self.hold_s else 0
+        index = _start_holder(namespace, self.hold_s, self.stall_s) if self.hold_s else 0
         numbers = {
             "LOSS": int(self.loss * 2**32),
             "ACK_LOSS": int(self.ack_loss * 2**32),
@@ -75,16 +79,16 @@ PLAIN = Cable()
 """Loses nothing, and takes no time."""
 
 
-def _start_holder(namespace: str, hold_s: float) -> int:
+def _start_holder(namespace: str, hold_s: float, stall_s: float) -> int:
     """Starts this file as a program in a namespace; returns its TAP device's index."""
-    command = system.inside(namespace, sys.executable, __file__, str(hold_s))
+    command = system.inside(namespace, sys.executable, __file__, str(hold_s), str(stall_s))
     holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert holder.stdout
     return int(holder.stdout.readline())
 
 
-def hold(hold_s: float) -> None:
-    """Holds each frame for that long, in their order."""
+def hold(hold_s: float, stall_s: float) -> None:
+    """Holds each frame for that long, in their order, and longer while all stand still."""
     tap = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
     fcntl.ioctl(tap, TUNSETIFF, struct.pack("16sH22x", TAP.encode(), IFF_TAP | IFF_NO_PI))
     system.call(["ip", "link", "set", TAP, "master", "bridge0", "up"])
@@ -98,10 +102,11 @@ def hold(hold_s: float) -> None:
         with contextlib.suppress(BlockingIOError):
             while True:
                 frame = os.read(tap, LONGEST_FRAME)
-                waiting.append((time.monotonic() + hold_s, frame))
+                leaves = time.monotonic() + hold_s
+                waiting.append((leaves + max(0.0, stall_s - leaves % PERIOD_S), frame))
         while waiting and waiting[0][0] <= time.monotonic():
             os.write(tap, waiting.popleft()[1])
 
 
 if __name__ == "__main__":
-    hold(float(sys.argv[1]))
+    hold(*map(float, sys.argv[1:]))
