@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from penstock.errors import RunError
 from penstock.execution import LABORATORY, SIMULATOR, build
-from penstock.sweeps.journal import JOURNAL, Journal
+from penstock.sweeps.journal import JOURNAL, Journal, read
 
 SUBSTRATES = (LABORATORY, SIMULATOR)
 _TEXTS = ("title", "about", "schemes")
@@ -45,18 +45,24 @@ class Entry(NamedTuple):
 
 
 class Recorded:
-    """The runs of a folder's journal, which only grows."""
+    """The runs of a folder's journal, which only grows, and of one that is published."""
 
-    def __init__(self, folder: Path, measured: Collection[str]) -> None:
+    def __init__(
+        self, folder: Path, measured: Collection[str], published: Path | None = None
+    ) -> None:
         """Reads them; `measured` are the substrates of which what is missing will be added."""
         folder.mkdir(parents=True, exist_ok=True)
         self._journal = Journal(folder / JOURNAL)
+        self._published = dict(read(published)) if published else {}
         self._measured = measured
         self._others: set[str] = set()
 
     def find(self, entry: Entry) -> Numbers | None:
-        """The numbers of a run, if they count."""
-        row = self._journal.entries.get(entry.key)
+        """The numbers of a run, if they count; those of the folder come first."""
+        own = self._counting(entry, self._journal.entries.get(entry.key))
+        return own or self._counting(entry, self._published.get(entry.key))
+
+    def _counting(self, entry: Entry, row: Numbers | None) -> Numbers | None:
         if row is None or row.get("scenario", entry.digest) != entry.digest:
             return None
         if row.get("build") != _build(entry.on):

@@ -9,7 +9,8 @@ percentile within 25 %, and drops, timeouts and delayed ACKs within 25 % or 5 a 
 apart counts only if Welch's t-test finds a difference at the level of 5 %: what the kernel's own
 repeats span is no evidence. The tables of README.md have both counts, and how far the kernel's
 first repeats agree with the others. The exit code is 1 where fewer than 90 % agree, 2 where a run
-fails or nothing is compared. With `--on sim` the kernel's runs are only read, whatever their build.
+fails or nothing is compared. With `--on sim` the kernel's runs are only read, whatever their build:
+those of the journal, otherwise those of kernel.jsonl.
 """
 
 import argparse
@@ -30,6 +31,8 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 SCENARIOS = ROOT / "evidence/linux"
+KERNEL = SCENARIOS / "kernel.jsonl"
+"""Runs of a kernel, with which `--on sim` compares where there are no others."""
 sys.path[:0] = [str(ROOT / "evidence"), str(ROOT / "evidence/grid")]
 
 import cells  # noqa: E402 (next to the grid)
@@ -81,7 +84,7 @@ def main() -> int:
     """Compares what the command line asks for."""
     parser = argparse.ArgumentParser(
         description="Compare the simulator's Linux TCP with this kernel's (needs root).",
-        epilog="Example: calibrate.py --repeats 3, calibrate.py clients-32 large",
+        epilog="Example: calibrate.py --on sim, calibrate.py clients-32 large",
     )
     parser.add_argument("names", nargs="*", metavar="SCENARIO", help="default: the cells")
     parser.add_argument("--set-aside", action="store_true", help="the half for the verdict alone")
@@ -92,7 +95,7 @@ def main() -> int:
     arguments = parser.parse_args()
     folder = arguments.out or ROOT / "runs/calibrate"
     measured = arguments.on or SUBSTRATES
-    with contextlib.closing(Recorded(folder, measured)) as runs:
+    with contextlib.closing(Recorded(folder, measured, KERNEL)) as runs:
         try:
             chosen = [named(name) for name in arguments.names] or half(is_aside=arguments.set_aside)
             for on in measured:

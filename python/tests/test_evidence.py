@@ -97,6 +97,22 @@ def test_a_run_of_the_simulator_is_always_of_this_build(tmp_path, built):
     assert found(tmp_path, entry(on="sim")) is None
 
 
+def test_published_runs_count_where_the_folder_has_no_others(tmp_path, capsys):
+    published = tmp_path / "kernel.jsonl"
+    published.write_text(json.dumps({"key": entry().key, "numbers": {"mean": 2.0}}) + "\n")
+
+    def with_published(folder, measured):
+        with contextlib.closing(recorded.Recorded(folder, measured, published)) as runs:
+            return runs.find(entry())
+
+    assert with_published(tmp_path / "none", ["sim"]) == {"mean": 2.0}
+    assert "of one that is not recorded" in capsys.readouterr().err
+    assert with_published(tmp_path / "none", ["lab"]) is None, "it is measured here"
+    kept(tmp_path / "own", entry())
+    assert with_published(tmp_path / "own", ["sim"]) == {"mean": 1.0}
+    assert capsys.readouterr().err == ""
+
+
 def test_a_journal_from_before_builds_were_recorded_can_be_read(tmp_path, capsys):
     line = {"key": entry().key, "numbers": {"mean": 2.0}}
     (tmp_path / "journal.jsonl").write_text(json.dumps(line) + "\n")

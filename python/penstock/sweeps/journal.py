@@ -20,7 +20,7 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         """Reads the entries of an interrupted command, and opens the file for more."""
-        self.entries: dict[str, Any] = dict(_read(path))
+        self.entries: dict[str, Any] = dict(read(path))
         self._path = path
         self._file = path.open("ab", buffering=0)
 
@@ -53,8 +53,8 @@ def _line(key: str, numbers: Any) -> bytes:  # noqa: ANN401 (JSON)
     return json.dumps({"key": key, "numbers": numbers}, separators=(",", ":")).encode() + b"\n"
 
 
-def _read(path: Path) -> Iterator[tuple[str, Any]]:
-    """The lines of a journal; an incomplete last line is cut off."""
+def read(path: Path) -> Iterator[tuple[str, Any]]:
+    """The entries of a journal, none if there is none; an incomplete last line is cut off."""
     if not path.exists():
         return
     text = path.read_bytes()
