@@ -204,15 +204,9 @@ impl Checker<'_> {
         self.require(is_tracked, &within("window.wscale_source"), || {
             "allowed with credit on a host: tracked".to_owned()
         });
-        for (key, is_given) in [
-            ("mark", port.mark.is_some()),
-            ("drops", port.drops),
-            ("control_priority", port.control_priority.is_some()),
-        ] {
-            self.require(!is_given, &within(key), || {
-                format!("is not possible with {}", port.scheme)
-            });
-        }
+        self.leave_data(port, within, || {
+            format!("is not possible with {}", port.scheme)
+        });
     }
 
     /// HCF's queue and the shim of a controller leave the port's programs nothing to do with its data.
@@ -221,14 +215,24 @@ impl Checker<'_> {
         if port.window.scheme().is_some() || !is_queue && port.shim().is_none() {
             return;
         }
+        self.leave_data(port, within, || {
+            format!("is for schemes with windows; {} has none", port.scheme)
+        });
+    }
+
+    /// Data passes as it is: refuses the settings that act on it.
+    fn leave_data(
+        &mut self,
+        port: &Deployment,
+        within: &dyn Fn(&str) -> String,
+        reason: impl Fn() -> String,
+    ) {
         for (key, is_given) in [
             ("mark", port.mark.is_some()),
             ("drops", port.drops),
             ("control_priority", port.control_priority.is_some()),
         ] {
-            self.require(!is_given, &within(key), || {
-                format!("is for schemes with windows; {} has none", port.scheme)
-            });
+            self.require(!is_given, &within(key), &reason);
         }
     }
 
