@@ -186,7 +186,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=12, help="default: 12")
     parser.add_argument("--seconds", type=float, default=0.3, help="of a measurement; default: 0.3")
     parser.add_argument(
-        "--rate", help="of the port, as --rate of penstockd attach; default: its own"
+        "--rate", help="of the port, as --rate of penstockd attach, for grant; default: its own"
     )
     parser.add_argument("--buffer", default="128 kB", help="likewise; default: 128 kB")
     parser.add_argument("--penstockd", metavar="FILE", help="default: as built or installed")
@@ -203,8 +203,8 @@ def main() -> int:
     given = arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the path is removed
     cores = sorted(os.sched_getaffinity(0))
-    port = ("--buffer", given.buffer, *(("--rate", given.rate) if given.rate else ()))
-    with laid(given.penstockd or build.find(build.AGENT), port) as path:
+    penstockd = given.penstockd or build.find(build.AGENT)
+    with laid(penstockd, given.buffer, given.rate) as path:
         is_ready = multiprocessing.Event()
         receiver = multiprocessing.Process(
             target=serve, args=(path, cores[-1], is_ready), daemon=True

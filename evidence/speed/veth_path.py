@@ -24,12 +24,13 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 @dataclass(frozen=True)
 class VethPath:
-    """The path; `name` begins its namespaces' names, `port` are the agent's options for it."""
+    """The path; `name` begins its namespaces' names, `buffer` and `rate` are of its port."""
 
     name: str
     pins: Path
     penstockd: str
-    port: tuple[str, ...]
+    buffer: str
+    rate: str | None
 
     def namespace(self, side: str) -> str:
         return f"{self.name}-{side}"
@@ -67,7 +68,17 @@ class VethPath:
             yield
             return
         pins = ("--pins", str(self.pins))
-        settings = ("--scheme", scheme, *self.port, "--stale", "600 s", "--stay")
+        rate = ("--rate", self.rate) if self.rate and scheme == "grant" else ()
+        settings = (
+            "--scheme",
+            scheme,
+            "--buffer",
+            self.buffer,
+            *rate,
+            "--stale",
+            "600 s",
+            "--stay",
+        )
         command = (self.penstockd, "attach", INTERFACE, *settings, *pins)
         inside = system.inside(self.namespace("sender"), *command)
         with subprocess.Popen(inside, stdout=subprocess.PIPE) as agent:
@@ -93,11 +104,11 @@ def _setns(file: int) -> None:
 
 
 @contextlib.contextmanager
-def laid(penstockd: str, port: tuple[str, ...]) -> Iterator[VethPath]:
+def laid(penstockd: str, buffer: str, rate: str | None) -> Iterator[VethPath]:
     """The path, and a bpffs of its own; all is gone afterwards."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="penstock-veth-")))
-        path = VethPath(f"speed-{os.getpid()}", folder / "pins", penstockd, port)
+        path = VethPath(f"speed-{os.getpid()}", folder / "pins", penstockd, buffer, rate)
         system.call(["mount", "-t", "bpf", "bpf", str(folder)])
         stack.callback(system.call, ["umount", "--lazy", str(folder)])
         for side in ADDRESSES:

@@ -195,13 +195,25 @@ def test_the_agent_gets_every_parameter_of_the_scheme():
         ("--set", "window.alpha=0.5"),
         ("--set", "window.interval=50000 ns"),
         ("--set", "window.rounds_down=true"),
-        ("--rate", "200000000 b/s"),
         ("--buffer", "128000 B"),
         ("--pins", "/pins"),
     ):
         assert any(tuple(pair) == words for pair in pairwise(command)), words
     assert "--stay" in command
     assert not any(word.startswith("window.variant") for word in command)
+
+
+def test_the_agent_gets_the_rate_where_the_scheme_uses_it():
+    (port, _) = plan.of(layout()).protected
+    for name, uses_it in (("hcf", True), ("hcf-fairq", True), ("grant", True), ("hscc", False)):
+        command = scheme(name)[0].attach(port, "/pins")
+        assert (("--rate", "200000000 b/s") in pairwise(command)) == uses_it, name
+
+
+def test_grant_has_no_marks_next_to_it():
+    marking = {"scheme.grant.queue": {"kind": "threshold", "mark_at": 0.25}}
+    with pytest.raises(ScenarioError, match="threshold with window grant is not in the laboratory"):
+        scheme("grant", **marking)
 
 
 def test_grant_behind_ports_is_at_hosts_or_where_a_dumbbells_link_ends():
@@ -255,6 +267,15 @@ def test_the_kernels_own_disciplines_go_under_tbf(name, expected):
     (port, _) = plan.of(layout()).protected
     (line,) = held.discipline(port, table["queue"])
     assert line.startswith(f"qdisc replace dev right parent 1: handle 10: {expected}")
+
+
+def test_sfq_changes_its_hash_as_often_as_the_kernel_can():
+    (port, _) = plan.of(layout()).protected
+    held, table = scheme("sfq", **{"scheme.sfq.queue.perturb": "2 s"})
+    (line,) = held.discipline(port, table["queue"])
+    assert line.endswith(" perturb 2")
+    with pytest.raises(ScenarioError, match="whole seconds"):
+        held.discipline(port, {**table["queue"], "perturb": "500 ms"})
 
 
 @pytest.mark.parametrize(("name", "reason"), [("sicc", "controller"), ("drr", "queue drr")])

@@ -353,9 +353,11 @@ mod tests {
     #[test]
     fn a_policy_is_for_schemes_that_rewrite_windows() {
         let rules = ("exclude", "[\"10.0.0.0/8\", \"tcp:179\"]");
-        let port = sets(&[("scheme", "fairq"), rules, ("canary", "10%")]).unwrap();
-        assert_eq!(port.exclude.len(), 2);
-        assert_eq!((port.include.len(), port.canary), (0, Some(Share(0.1))));
+        for scheme in ["fairq", "hcf-fairq"] {
+            let port = sets(&[("scheme", scheme), rules, ("canary", "10%")]).unwrap();
+            assert_eq!(port.exclude.len(), 2);
+            assert_eq!((port.include.len(), port.canary), (0, Some(Share(0.1))));
+        }
         let text = "[port.eth1]\nscheme = \"fairq\"\nexclude = [\"tcp:0\"]\n";
         let refused = file(text).unwrap_err();
         assert!(
@@ -408,13 +410,69 @@ mod tests {
             ("control_priority", "7"),
         ];
         for set in settings {
-            for scheme in ["hcf", "hcf-paper", "sicc", "sicc-paper"] {
+            for scheme in ["observe", "hcf", "hcf-paper", "sicc", "sicc-paper"] {
                 let refused = sets(&[("scheme", scheme), set]).unwrap_err();
                 let what = format!("is for schemes with windows; {scheme} has none");
                 assert!(refused.ends_with(&what), "{refused}");
             }
+        }
+        for set in [settings[0], settings[2]] {
             sets(&[("scheme", "hcf-fairq"), set]).unwrap();
         }
+        let drops = settings[1];
+        sets(&[("scheme", "hscc"), drops]).unwrap();
+        for scheme in ["fairq", "hscc-paper", "hcf-fairq"] {
+            let refused = sets(&[("scheme", scheme), drops]).unwrap_err();
+            let what = format!("is for schemes that drop data early; {scheme} does not");
+            assert!(refused.ends_with(&what), "{refused}");
+        }
+        for mark in ["0", "0 B", "150 %"] {
+            let refused = sets(&[("scheme", "fairq"), ("mark", mark)]).unwrap_err();
+            assert!(
+                refused.contains("mark=") && refused.contains("allowed: "),
+                "{refused}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_rate_is_for_schemes_that_use_it() {
+        let rate = |rate| ("rate", rate);
+        for scheme in ["hcf", "hcf-fairq", "grant", "grant-receiver"] {
+            sets(&[("scheme", scheme), rate("1 Gb/s")]).unwrap();
+        }
+        for scheme in ["fairq", "fairswitch", "hscc", "observe", "sicc"] {
+            let refused = sets(&[("scheme", scheme), rate("1 Gb/s")]).unwrap_err();
+            let what = format!("rate=1 Gb/s: is for grant and hcf; {scheme} needs none");
+            assert!(refused.ends_with(&what), "{refused}");
+        }
+        for beyond in ["999 b/s", "2 Tb/s"] {
+            let refused = sets(&[("scheme", "grant"), rate(beyond)]).unwrap_err();
+            assert!(refused.ends_with("allowed: 1 kb/s to 1 Tb/s"), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_port_has_no_part_that_would_do_nothing() {
+        for (scheme, set) in [
+            ("fairq", ("queue.kind", "codel")),
+            ("fairq", ("queue.kind", "threshold")),
+            (
+                "grant",
+                ("queue", "{ kind = \"threshold\", mark_at = \"25 %\" }"),
+            ),
+            (
+                "observe",
+                ("queue", "{ kind = \"threshold\", mark_at = \"25 %\" }"),
+            ),
+            ("fairq", ("controller.kind", "sicc")),
+        ] {
+            let refused = sets(&[("scheme", scheme), set]);
+            assert!(refused.is_err(), "{scheme} {set:?}");
+        }
+        let marks = "{ kind = \"threshold\", mark_at = \"25 %\" }";
+        sets(&[("scheme", "hscc"), ("queue", marks)]).unwrap();
+        sets(&[("scheme", "fairq"), ("queue.kind", "hcf")]).unwrap();
     }
 
     #[test]

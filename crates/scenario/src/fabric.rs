@@ -13,9 +13,11 @@ use super::count::{Hosts, HostsOrNone, Ports};
 use super::graph::{Edge, Net};
 use super::kinds::kinds;
 use super::link::Link;
-use super::measure::matches;
+use super::measure::{BOTTLENECK, matches};
+use super::naming::port;
 use super::ports::{Ecmp, Pfc, PortChange, SharedBuffer};
 use super::quantities::Buffer;
+use super::traffic::LoadOf;
 use crate::units::{Rate, Time};
 
 /// The network.
@@ -338,7 +340,7 @@ impl Fabric {
         first_fit(self.pfc_at(), switch)
     }
 
-    /// The longest round trip by propagation alone.
+    /// The longest round trip by propagation alone, but for ports that differ.
     pub fn base_rtt(&self) -> Time {
         let one_way = match self {
             Fabric::Dumbbell(f) => {
@@ -354,7 +356,7 @@ impl Fabric {
             }
             Fabric::LeafSpine(f) => 2 * (f.host_link.delay.0 + f.spine_link.delay.0),
             Fabric::FatTree(f) => 2 * f.host_link.delay.0 + 4 * f.switch_link().delay.0,
-            Fabric::Graph(f) => 2 * f.host_link.delay.0 + f.net.delay.0,
+            Fabric::Graph(f) => f.net.delay.0,
         };
         Time(2 * one_way)
     }
@@ -365,7 +367,7 @@ impl Fabric {
     }
 
     /// The link of each host to its switch.
-    pub const fn host_link(&self) -> &Link {
+    const fn host_link(&self) -> &Link {
         match self {
             Fabric::Dumbbell(fabric) => &fabric.access,
             Fabric::Tree(fabric) => &fabric.host_link,
@@ -375,13 +377,48 @@ impl Fabric {
         }
     }
 
-    /// What a `load` is a share of where a traffic does not specify it: the bottleneck of a dumbbell,
-    /// elsewhere `None` for the host links.
-    pub const fn bottleneck_rate(&self) -> Option<Rate> {
-        match self {
-            Fabric::Dumbbell(fabric) => Some(fabric.bottleneck.rate),
-            _ => None,
+    /// What a load of 1 is for a traffic between these hosts: by default the rate of a dumbbell's
+    /// bottleneck, elsewhere those of the sources' links.
+    pub fn full_load(&self, of: Option<LoadOf>, from: &[usize], to: &[usize]) -> Rate {
+        let sum = |hosts: &[usize], are_sources| {
+            let rates = hosts
+                .iter()
+                .map(|host| self.host_rate(*host, are_sources).0);
+            Rate(rates.sum())
+        };
+        match (of, self) {
+            (None | Some(LoadOf::Bottleneck), Fabric::Dumbbell(fabric)) => {
+                self.rate_of(BOTTLENECK, fabric.bottleneck.rate)
+            }
+            (Some(LoadOf::Destinations), _) => sum(to, false),
+            _ => sum(from, true),
         }
+    }
+
+    /// The rate of the link from a host that is a source, or to one that is none.
+    fn host_rate(&self, host: usize, is_source: bool) -> Rate {
+        let own = match self {
+            Fabric::Graph(fabric) => {
+                let edge = fabric.net.places[host].1;
+                edge.and_then(|edge| fabric.edges[edge].rate)
+            }
+            _ => None,
+        };
+        let rate = own.unwrap_or(self.host_link().rate);
+        if self.port_at().is_empty() {
+            return rate;
+        }
+        let (host, switch) = (self.host_name(host), self.switch_of(host));
+        match is_source {
+            true => self.rate_of(&port(&host, &switch), rate),
+            false => self.rate_of(&port(&switch, &host), rate),
+        }
+    }
+
+    /// The rate of a port, which is that of its `link` unless it differs.
+    fn rate_of(&self, port: &str, link: Rate) -> Rate {
+        let change = self.port_change(port);
+        change.and_then(|change| change.rate).unwrap_or(link)
     }
 
     /// All links, with their keys.

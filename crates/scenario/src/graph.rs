@@ -2,7 +2,7 @@
 //! Fabrics as lists of cables: written in the scenario, or in a file of edges or GraphML.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::path::Path;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -99,7 +99,7 @@ pub struct Net {
     pub cables: Vec<(usize, usize, usize)>,
     /// Cables on the longest of the shortest paths between switches with hosts.
     pub hops: usize,
-    /// Their longest propagation delay, one way.
+    /// The longest propagation delay between hosts, one way.
     pub delay: Time,
 }
 
@@ -161,6 +161,10 @@ impl Graph {
                     0
                 });
                 *count += 1;
+                if name == "all" {
+                    let what = "\"all\" names every host; allowed: another name";
+                    return Err(wrong(what.to_owned()));
+                }
             }
             if a == b {
                 return Err(wrong(format!("joins \"{a}\" to itself")));
@@ -245,10 +249,16 @@ impl Graph {
             joined[*a].push((*b, delay));
             joined[*b].push((*a, delay));
         }
-        let with_hosts: HashSet<usize> = net.places.iter().map(|(switch, _)| *switch).collect();
-        let mut sources: Vec<usize> = with_hosts.iter().copied().collect();
-        sources.sort_unstable();
-        for &source in &sources {
+        // The switches with hosts, and their two longest cables to these.
+        let mut sources: BTreeMap<usize, [Time; 2]> = BTreeMap::new();
+        for (switch, edge) in &net.places {
+            let own = edge.and_then(|edge| self.edges[edge].delay);
+            let own = own.unwrap_or(self.host_link.delay);
+            let [longest, second] = sources.entry(*switch).or_default();
+            *second = own.min(*longest).max(*second);
+            *longest = own.max(*longest);
+        }
+        for (&source, &[first, second]) in &sources {
             let mut reached: Vec<Option<(usize, Time)>> = vec![None; joined.len()];
             reached[source] = Some((0, Time::ZERO));
             let mut queue = VecDeque::from([source]);
@@ -263,14 +273,16 @@ impl Graph {
                     }
                 }
             }
-            for switch in &sources {
-                let Some((hops, delay)) = reached[*switch] else {
-                    let (from, to) = (&net.switches[source], &net.switches[*switch]);
+            for (&switch, &[longest, _]) in &sources {
+                let Some((hops, delay)) = reached[switch] else {
+                    let (from, to) = (&net.switches[source], &net.switches[switch]);
                     let what = format!("there is no path from \"{from}\" to \"{to}\"");
                     return Err(("edges", what));
                 };
                 net.hops = net.hops.max(hops);
-                net.delay = net.delay.max(delay);
+                let last = if switch == source { second } else { longest };
+                let whole = first.saturating_add(delay).saturating_add(last);
+                net.delay = net.delay.max(whole);
             }
         }
         if net.hops > MOST_HOPS {

@@ -172,6 +172,22 @@ impl Scenario {
         traffic.tcp().map_or(tcp.clone(), |own| tcp.overlaid(own))
     }
 
+    /// Bytes of the longest packet of any traffic, headers counted, at least those of a full-size Ethernet
+    /// packet.
+    pub fn longest_packet(&self) -> u64 {
+        let whole = |tcp: &Tcp| tcp.mss.map(|mss| u64::from(mss) + 40);
+        let own = self.traffic.values().filter_map(Traffic::tcp);
+        let of_schemes = self.scheme.values().map(|scheme| &scheme.tcp);
+        let segments = own.chain(of_schemes).chain([&self.tcp]).filter_map(whole);
+        let datagrams = self.traffic.values().filter_map(|traffic| match traffic {
+            Traffic::Udp(udp) => Some(udp.packet.0),
+            _ => None,
+        });
+        segments
+            .chain(datagrams)
+            .fold(params::FULL_PACKET, u64::max)
+    }
+
     /// The scenario as TOML with every default written out; parses to an equal scenario.
     pub fn resolved(&self) -> String {
         toml::to_string(self).unwrap_or_else(|error| unreachable!("{error}"))

@@ -90,9 +90,13 @@ impl Rate {
         ((8_000_000_000_000u128 << 16) / self.0 as u128) as u64
     }
 
-    /// How long `bytes` take on the wire.
+    /// How long `bytes` take on the wire; [`Time::NEVER`] where that is out of range.
     pub const fn transmission(self, bytes: u64) -> Time {
-        Time(((bytes as u128 * self.byte_time_q16() as u128) >> 16) as u64)
+        let time = (bytes as u128 * self.byte_time_q16() as u128) >> 16;
+        match time < u64::MAX as u128 {
+            true => Time(time as u64),
+            false => Time::NEVER,
+        }
     }
 }
 

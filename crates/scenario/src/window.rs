@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 
 use penstock_core::WindowScheme;
 use penstock_core::definitions::Definition;
-use penstock_core::scheme::{Counting, WscaleSource};
+use penstock_core::scheme::{Counting, DataFate, WscaleSource};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserializer, EnumAccess, VariantAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
@@ -43,9 +43,21 @@ impl Window {
 
     /// Whether the scheme needs the number of flows.
     pub fn counts_flows(&self) -> bool {
+        self.at_port()
+            .is_some_and(|port| port.counting() != Counting::None)
+    }
+
+    /// Whether the scheme drops data that a queue has room for.
+    pub fn drops_data(&self) -> bool {
+        self.at_port()
+            .is_some_and(|port| port.drops(u32::MAX, u32::MAX, false) != DataFate::Passes)
+    }
+
+    /// The scheme at a port, if it is one that is the same for all flows.
+    fn at_port(&self) -> Option<WindowScheme> {
         let scheme = self.scheme().filter(|_| !self.is_credit());
         let params = scheme.and_then(|_| self.core(1, None).ok());
-        params.is_some_and(|params| WindowScheme::new(&params).counting() != Counting::None)
+        params.map(|params| WindowScheme::new(&params))
     }
 
     /// How ports learn the window scales of flows.

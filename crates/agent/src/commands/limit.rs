@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `penstockd limit`: Grant at the side `limit`, under a plain name.
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow};
 use penstock_scenario::deployment;
-use penstock_scenario::params::range_text;
 use penstock_scenario::units::{Rate, Time};
 
 use super::attach::{hold, name_options};
 use crate::attach::hook::HookChoice;
-use crate::attach::{Options, STALE, grant};
+use crate::attach::{Options, STALE};
 use crate::port::PinsArg;
 
 /// What the rate carries in this time is the virtual queue's buffer, of which `target` is a share.
@@ -91,14 +90,6 @@ impl Args {
 /// # Errors
 /// One line: what is wrong and what to do.
 pub fn run(args: Args) -> Result<()> {
-    if let Some(rate) = grant::definition().param("rate") {
-        ensure!(
-            rate.allows(args.ingress.0 as f64),
-            "--ingress is {}; allowed: {}",
-            args.ingress,
-            range_text(rate)
-        );
-    }
     let port =
         deployment(&args.pairs()).map_err(|error| anyhow!(name_own_options(&error.to_string())))?;
     let options = Options {

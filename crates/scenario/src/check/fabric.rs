@@ -63,6 +63,11 @@ impl Checker<'_> {
                 format!("has {links} links between switches; allowed: at most {MOST_LINKS}")
             });
         }
+        if let Fabric::Graph(graph) = fabric {
+            for (number, edge) in graph.edges.iter().enumerate() {
+                self.slowest(edge.rate, &format!("fabric.edges[{number}]"));
+            }
+        }
         let is_buildable = self.problems.len() == before;
         self.buffer(Some(fabric.buffer()), packet, "fabric.buffer");
         self.buffer(Some(fabric.host_buffer()), packet, "fabric.host_buffer");

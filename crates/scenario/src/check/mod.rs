@@ -14,8 +14,12 @@ use penstock_core::scheme::WscaleSource;
 use super::document::Node;
 use super::error::{Problem, unknown};
 use super::measure::{BOTTLENECK, matches};
-use super::{Controller, Deployment, Fabric, MOST_RULES, Queue, Scenario, Tcp, Traffic, Until};
+use super::params::Value;
+use super::{
+    Controller, Deployment, Fabric, MOST_RULES, Queue, Scenario, Tcp, Traffic, Until, Window,
+};
 use crate::units::Time;
+use scheme::out_of_range;
 
 /// Least time between samples, and the most of them, as all are kept in memory.
 const LEAST_EVERY: Time = Time::from_nanos(1000);
@@ -64,17 +68,6 @@ impl Checker<'_> {
     }
 }
 
-/// Bytes of the largest IP packet of any connection, at least those of a full-size Ethernet packet.
-fn largest_packet(scenario: &Scenario) -> u64 {
-    let headers = |tcp: &Tcp| tcp.mss.map(|mss| u64::from(mss) + 40);
-    let own = scenario.traffic.values().filter_map(Traffic::tcp);
-    let of_schemes = scenario.scheme.values().map(|scheme| &scheme.tcp);
-    own.chain(of_schemes)
-        .chain([&scenario.tcp])
-        .filter_map(headers)
-        .fold(1500, u64::max)
-}
-
 /// Everything that cannot be run, in the order of the file's sections.
 pub(super) fn check(scenario: &Scenario, root: &Node) -> Vec<Problem> {
     let mut checker = Checker {
@@ -88,7 +81,7 @@ pub(super) fn check(scenario: &Scenario, root: &Node) -> Vec<Problem> {
     }
     checker.seeds(scenario.seeds.list());
     checker.schemes(scenario);
-    let buildable = checker.fabric(&scenario.fabric, largest_packet(scenario));
+    let buildable = checker.fabric(&scenario.fabric, scenario.longest_packet());
     checker.tcp(&Tcp::default(), &scenario.tcp, "tcp");
     // One that could not be read is in the file all the same; typing reports it.
     let written = root.get("traffic").map_or(0, |table| table.keys().count());
@@ -117,6 +110,9 @@ pub(super) fn check(scenario: &Scenario, root: &Node) -> Vec<Problem> {
         let key = format!("scheme.{name}");
         checker.name(name, &key);
         checker.scheme(scheme, &key);
+        if buildable && scenario.schemes.contains(name) {
+            checker.behind_ports(&scheme.window, &scenario.fabric, name);
+        }
         checker.tcp(&scenario.tcp, &scheme.tcp, &format!("{key}.tcp"));
     }
     checker.problems
@@ -141,12 +137,18 @@ pub(super) fn check_deployment(
     }
     checker.policy(port, &within);
     checker.not_empty(port.buffer, &within("buffer"));
+    checker.rate(port, &within("rate"));
+    checker.level(port.mark, &within("mark"));
     checker.params(&port.window, &within("window"));
-    checker.credit(port, &within);
-    checker.without_window(port, &within);
+    checker.data(port, &within);
     checker.queue(&port.queue, &within("queue"));
+    checker.queue_of_port(port, &within);
     if let Some(params) = port.shim() {
         checker.params(params, &within("controller"));
+        let is_alone = port.window.scheme().is_none() && !port.is_shim();
+        checker.require(is_alone, &within("controller.kind"), || {
+            format!("is no part of {}; allowed: a port of its own", port.scheme)
+        });
     }
     if port.is_counted_by_controller() {
         checker.counted(&port.window, &within("controller.kind"));
@@ -195,53 +197,78 @@ impl Checker<'_> {
         });
     }
 
-    /// What the programs that keep an account of each flow cannot do.
-    fn credit(&mut self, port: &Deployment, within: &dyn Fn(&str) -> String) {
-        if !port.window.is_credit() {
-            return;
+    /// HCF's queue and Grant know the rate of their port.
+    fn rate(&mut self, port: &Deployment, key: &str) {
+        let Some(rate) = port.rate else { return };
+        let param = port
+            .window
+            .kind()
+            .params()
+            .find(|param| param.key == "rate");
+        let is_used = param.is_some() || matches!(port.queue, Queue::Hcf(_));
+        self.require(is_used, key, || {
+            format!("is for grant and hcf; {} needs none", port.scheme)
+        });
+        let rate = Value::Rate(rate);
+        if let Some(param) = param.filter(|param| !param.allows(rate.number())) {
+            self.refuse(key, out_of_range(param, rate));
         }
+    }
+
+    /// What the programs of a port with a window scheme do to its data, and no others: those of credit keep
+    /// an account of each flow.
+    fn data(&mut self, port: &Deployment, within: &dyn Fn(&str) -> String) {
+        let is_credit = port.window.is_credit();
         let is_tracked = port.window.wscale_source() == WscaleSource::Tracked;
-        self.require(is_tracked, &within("window.wscale_source"), || {
-            "allowed with credit on a host: tracked".to_owned()
-        });
-        self.leave_data(port, within, || {
-            format!("is not possible with {}", port.scheme)
-        });
-    }
-
-    /// HCF's queue and the shim of a controller leave the port's programs nothing to do with its data.
-    fn without_window(&mut self, port: &Deployment, within: &dyn Fn(&str) -> String) {
-        let is_queue = matches!(port.queue, Queue::Hcf(_));
-        if port.window.scheme().is_some() || !is_queue && port.shim().is_none() {
-            return;
-        }
-        self.leave_data(port, within, || {
-            format!("is for schemes with windows; {} has none", port.scheme)
-        });
-    }
-
-    /// Data passes as it is: refuses the settings that act on it.
-    fn leave_data(
-        &mut self,
-        port: &Deployment,
-        within: &dyn Fn(&str) -> String,
-        reason: impl Fn() -> String,
-    ) {
+        self.require(
+            !is_credit || is_tracked,
+            &within("window.wscale_source"),
+            || "allowed with credit on a host: tracked".to_owned(),
+        );
+        let reason = match port.window.scheme() {
+            Some(_) if is_credit => format!("is not possible with {}", port.scheme),
+            Some(_) => {
+                let can_drop = port.window.drops_data();
+                return self.require(!port.drops || can_drop, &within("drops"), || {
+                    format!(
+                        "is for schemes that drop data early; {} does not",
+                        port.scheme
+                    )
+                });
+            }
+            None => format!("is for schemes with windows; {} has none", port.scheme),
+        };
         for (key, is_given) in [
             ("mark", port.mark.is_some()),
+            ("queue.mark_at", matches!(port.queue, Queue::Threshold(_))),
             ("drops", port.drops),
             ("control_priority", port.control_priority.is_some()),
         ] {
-            self.require(!is_given, &within(key), &reason);
+            self.require(!is_given, &within(key), || reason.clone());
+        }
+    }
+
+    /// Of queue policies a port has HCF's; marks at a threshold are its programs'.
+    fn queue_of_port(&mut self, port: &Deployment, within: &dyn Fn(&str) -> String) {
+        match &port.queue {
+            Queue::DropTail(_) | Queue::Hcf(_) => {}
+            Queue::Threshold(spec) => {
+                self.require(spec.mark_at.is_some(), &within("queue.mark_at"), || {
+                    "is missing; a port needs it".to_owned()
+                })
+            }
+            _ => self.refuse(
+                &within("queue.kind"),
+                "is for the simulator; allowed on a port: drop-tail, threshold, hcf",
+            ),
         }
     }
 
     /// Which flows are controlled matters where a scheme rewrites windows at a port, or `observe` counts
     /// what it would.
     fn policy(&mut self, port: &Deployment, within: &dyn Fn(&str) -> String) {
-        let rewrites = !port.is_below_host()
-            && !port.window.is_credit()
-            && !matches!(port.queue, Queue::Hcf(_));
+        let is_queue_alone = matches!(port.queue, Queue::Hcf(_)) && port.window.scheme().is_none();
+        let rewrites = !port.is_below_host() && !port.window.is_credit() && !is_queue_alone;
         for (key, is_given) in [
             ("exclude", !port.exclude.is_empty()),
             ("include", !port.include.is_empty()),
@@ -269,6 +296,19 @@ impl Checker<'_> {
                 "is {} %; allowed: above 0 %, at most 100 %",
                 (share * 1e8).round() / 1e6
             )
+        });
+    }
+
+    /// Credit behind ports is at hosts, or where a dumbbell's link ends.
+    fn behind_ports(&mut self, window: &Window, fabric: &Fabric, name: &str) {
+        if !window.is_behind_port() || matches!(fabric, Fabric::Dumbbell(_)) {
+            return;
+        }
+        let mut hosts = 0..fabric.host_count() as usize;
+        let has_host = hosts.any(|host| fabric.has_scheme(&fabric.switch_of(host)));
+        self.require(has_host, "fabric.scheme_at", || {
+            let first = fabric.switch_of(0);
+            format!("has no switch with hosts, at which {name} is; allowed: as in \"{first}\"")
         });
     }
 

@@ -9,6 +9,9 @@ use crate::params::{Params, Value, range_text};
 use crate::units::Time;
 use crate::{Buffer, Controller, Hcf, Level, Period, Pie, Queue, Red, Scheme, Window};
 
+/// Of PIE's weights, 1/s: beyond it every microsecond of delay is a certain drop.
+const MOST_WEIGHT: f64 = 1e6;
+
 impl Checker<'_> {
     pub(super) fn scheme(&mut self, scheme: &Scheme, key: &str) {
         self.queue(&scheme.queue, &format!("{key}.queue"));
@@ -62,7 +65,7 @@ impl Checker<'_> {
             Queue::DropTail(_) => {}
             Queue::Red(red) => self.red(red, key),
             Queue::Threshold(threshold) => {
-                self.not_none(threshold.mark_at, &format!("{key}.mark_at"));
+                self.level(threshold.mark_at, &format!("{key}.mark_at"));
             }
             Queue::Codel(codel) => {
                 self.positive(Some(codel.target), &format!("{key}.target"));
@@ -90,10 +93,12 @@ impl Checker<'_> {
         }
     }
 
-    pub(super) fn not_none(&mut self, level: Option<Level>, key: &str) {
-        self.require(level.is_none_or(|level| !level.is_zero()), key, || {
-            "is 0; allowed: more than nothing".to_owned()
-        });
+    pub(super) fn level(&mut self, level: Option<Level>, key: &str) {
+        match level {
+            Some(Level::Share(share)) => self.fraction(share.0, key),
+            Some(Level::Size(size)) => self.not_empty(Some(size), key),
+            None => {}
+        }
     }
 
     pub(super) fn not_empty(&mut self, size: Option<Buffer>, key: &str) {
@@ -114,15 +119,19 @@ impl Checker<'_> {
         if red.max.is_some() && red.min.is_none() {
             self.refuse(&format!("{key}.max"), "is given without min");
         }
+        if red.max.is_none() {
+            // `max` is three times as much.
+            self.not_empty(red.min, &format!("{key}.min"));
+        }
     }
 
     fn pie(&mut self, pie: &Pie, key: &str) {
         self.positive(Some(pie.target), &format!("{key}.target"));
         self.positive(Some(pie.update), &format!("{key}.update"));
         for (name, weight) in [("alpha", pie.alpha), ("beta", pie.beta)] {
-            let is_weight = weight.is_finite() && weight >= 0.0;
+            let is_weight = (0.0..=MOST_WEIGHT).contains(&weight);
             self.require(is_weight, &format!("{key}.{name}"), || {
-                format!("is {weight}; allowed: 0 or more")
+                format!("is {weight}; allowed: 0 to {MOST_WEIGHT}")
             });
         }
     }
@@ -174,7 +183,7 @@ impl Checker<'_> {
     }
 }
 
-fn out_of_range(param: &Param, value: Value) -> String {
+pub(super) fn out_of_range(param: &Param, value: Value) -> String {
     let percent = if param.max == 1.0 { " (100 %)" } else { "" };
     let max = param.max;
     match value {

@@ -55,6 +55,14 @@ fn what_is_no_fabric_is_refused() {
             "hosts_per_switch = 1\nedges = [[\"s\", \"t\"], [\"u\", \"v\"]]",
             "fabric.edges: there is no path from \"s\" to \"u\"",
         ),
+        (
+            "hosts_per_switch = 1\nedges = [[\"s\", \"t\", \"9 b/s\"]]",
+            "fabric.edges[0]: is 9 b/s; allowed: 1 kb/s and more",
+        ),
+        (
+            "hosts_per_switch = 2\nedges = [[\"all\", \"s\"]]",
+            "fabric.edges: \"all\" names every host; allowed: another name",
+        ),
         ("file = \"none.graphml\"", "fabric.file: cannot read "),
     ] {
         let error = graph(keys).unwrap_err();
@@ -62,6 +70,22 @@ fn what_is_no_fabric_is_refused() {
         assert!(!error.contains('\n'), "{error}");
     }
     assert!(graph("hosts_per_switch = 2\nedges = [[\"s\", \"t\"]]").is_ok());
+}
+
+/// The schemes' intervals follow from the longest round trip, over the hosts' own cables.
+#[test]
+fn a_round_trip_counts_the_cables_of_the_hosts() {
+    let rtt = |keys: &str| graph(keys).unwrap().fabric.base_rtt().as_micros();
+    let edges = |cable: &str| {
+        format!(
+            "edges = [[\"a\", \"s\", \"\", \"{cable}\"], [\"b\", \"t\"], [\"s\", \"t\", \"\", \"10 us\"]]"
+        )
+    };
+    assert_eq!([rtt(&edges("1 us")), rtt(&edges("50 us"))], [24, 122]);
+    let pair =
+        "edges = [[\"a\", \"s\", \"\", \"5 us\"], [\"b\", \"s\", \"\", \"7 us\"], [\"c\", \"s\"]]";
+    assert_eq!(rtt(pair), 24);
+    assert_eq!(rtt("hosts_per_switch = 2\nedges = [[\"s\", \"t\"]]"), 6);
 }
 
 proptest! {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Built-in schemes, schemes of one's own, overrides, layers of TCP.
 
+use std::path::Path;
+
 use penstock_core::definitions;
 use penstock_core::scheme::WscaleSource;
 use penstock_scenario::units::Time;
-use penstock_scenario::{Congestion, Level, Queue, Share, builtin_schemes};
+use penstock_scenario::{Congestion, Level, Queue, Scenario, Share, builtin_schemes};
 
 use super::{SAMPLE, parse, parse_with};
 
@@ -124,6 +126,34 @@ fn an_override_is_toml_or_bare_text() {
     }
     assert_eq!(parse_with("seeds", "[4, 9]").unwrap().seeds.list(), [4, 9]);
     assert_eq!(parse(SAMPLE).unwrap().seeds.list(), [1, 2]);
+}
+
+/// A dumbbell has a link between its switches, where credit can be too.
+#[test]
+fn credit_behind_ports_needs_a_switch_with_hosts() {
+    let read = |fabric: &str, scheme: &str| {
+        let link = "{ rate = \"1 Gb/s\", delay = \"1 us\" }";
+        let text = format!(
+            "title = \"t\"\nduration = \"1 s\"\nschemes = [\"{scheme}\"]\n[traffic.t]\nkind = \"bulk\"\n\
+             from = \"all\"\nto = \"all\"\npairs = \"all\"\n[fabric]\n{}",
+            fabric.replace("LINK", link)
+        );
+        let read = Scenario::parse(&text, Path::new("t.toml"), &[]);
+        read.map(drop).map_err(|error| error.to_string())
+    };
+    let spines = |scheme_at: &str| {
+        format!(
+            "kind = \"leaf-spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\nhost_link = LINK\n\
+             spine_link = LINK\nscheme_at = [\"{scheme_at}\"]"
+        )
+    };
+    let refused = read(&spines("spine*"), "grant-receiver").unwrap_err();
+    let what = "fabric.scheme_at: has no switch with hosts, at which grant-receiver is; allowed: as in \"leaf1\"";
+    assert!(refused.ends_with(what), "{refused}");
+    read(&spines("spine*"), "grant").unwrap();
+    read(&spines("leaf2"), "grant-receiver").unwrap();
+    let dumbbell = "kind = \"dumbbell\"\nsenders = 2\nreceivers = 2\naccess = LINK\nbottleneck = LINK\nscheme_at = [\"left\"]";
+    read(dumbbell, "grant-receiver").unwrap();
 }
 
 /// The enumerations that code distinguishes have the order of the words that `core/` defines.

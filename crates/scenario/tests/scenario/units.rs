@@ -35,6 +35,14 @@ fn units_as_people_write_them() {
 }
 
 #[test]
+fn what_takes_too_long_never_ends() {
+    let slow = Rate::read("1 kb/s").unwrap();
+    assert_eq!(slow.transmission(1500), Time::from_secs(12));
+    let most = Bytes::read("1000 GB").unwrap();
+    assert_eq!(slow.transmission(most.0), Time::NEVER);
+}
+
+#[test]
 fn what_is_no_quantity() {
     for text in [
         "", "10", "s", "-1 s", "1,5 s", "1..2 s", "1 s s", "1e3 s", ".5 s", "0.1 ps",

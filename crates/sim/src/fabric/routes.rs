@@ -4,6 +4,7 @@
 
 use super::Fabric;
 use penstock_scenario::Ecmp;
+use penstock_scenario::units::Time;
 use std::collections::VecDeque;
 
 /// Distances of all switches from each switch that has hosts, and the links out of every node.
@@ -120,6 +121,44 @@ impl Routes {
         variants
     }
 
+    /// The longest round trip between two hosts, by propagation over the same cables both ways.
+    pub fn longest_round_trip(&self, fabric: &Fabric) -> Time {
+        let both_ways = |link: u32| {
+            let [there, back] = [link, link ^ 1].map(|link| fabric.links[link as usize].delay);
+            there.saturating_add(back)
+        };
+        // Of each switch the two longest cables to hosts.
+        let mut cables = vec![[Time::ZERO; 2]; self.distance.len()];
+        for host in 0..self.hosts as u32 {
+            let own = both_ways(self.out[host as usize][0]);
+            let [longest, second] = &mut cables[self.edge(host)];
+            *second = own.min(*longest).max(*second);
+            *longest = own.max(*longest);
+        }
+        let mut most = Time::ZERO;
+        for (target, distance) in self.distance.iter().enumerate() {
+            let mut switches: Vec<usize> = (0..distance.len()).collect();
+            switches.sort_by_key(|switch| distance[*switch]);
+            let mut far = vec![Time::ZERO; distance.len()];
+            for switch in switches {
+                for link in &self.out[self.hosts + switch] {
+                    let next = (self.to[*link as usize] as usize).checked_sub(self.hosts);
+                    if let Some(next) = next.filter(|next| distance[*next] < distance[switch]) {
+                        let whole = both_ways(*link).saturating_add(far[next]);
+                        far[switch] = far[switch].max(whole);
+                    }
+                }
+                if !self.distance[switch].is_empty() {
+                    let [longest, second] = cables[switch];
+                    let last = if switch == target { second } else { longest };
+                    let whole = cables[target][0].saturating_add(far[switch]);
+                    most = most.max(whole.saturating_add(last));
+                }
+            }
+        }
+        most
+    }
+
     /// One of the links, drawn by weight.
     fn weighted<'a>(
         &self,
@@ -143,7 +182,7 @@ mod tests {
     use super::*;
     use crate::fabric::Cable;
     use penstock_scenario::units::Buffer;
-    use penstock_scenario::units::{Rate, Time};
+    use penstock_scenario::units::Rate;
     use std::collections::HashSet;
 
     const BUFFER: Buffer = Buffer::Packets(10);

@@ -201,7 +201,7 @@ impl Network {
             0 => 0,
             _ => self.policies.scheduled_bytes(number),
         };
-        let more = ((queued + bytes as u64) * link.byte_time_q16) >> 16;
+        let more = (queued + bytes as u64).saturating_mul(link.byte_time_q16) >> 16;
         link.free_at.saturating_sub(now) + Time(more)
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! A port's packets one by one: what is sent by it, and the ACKs that come back next to it.
 
-use crate::packet::{FlowId, Packet, SackBlock};
+use crate::packet::{FlowId, Packet, SackBlock, flag};
 use crate::queue::DropReason;
 use penstock_scenario::units::Time;
 use std::collections::{HashMap, HashSet};
@@ -140,7 +140,7 @@ impl Trace {
     pub fn depart(&mut self, packet: &Packet, left: Time) {
         if let Some(row) = self.take(packet) {
             row.left = Some(left);
-            row.is_marked = packet.flags != row.packet.flags;
+            row.is_marked = (packet.flags ^ row.packet.flags) & flag::CE != 0;
         }
     }
 

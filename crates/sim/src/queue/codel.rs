@@ -102,7 +102,7 @@ impl Codel {
 
     /// Counts after a pause: a recent spell of dropping resumes near its rate (§5.5).
     fn start_dropping(&mut self, now: Time) {
-        let recent = now.saturating_sub(self.drop_next).0 < 16 * self.config.interval.0;
+        let recent = now.saturating_sub(self.drop_next).0 / 16 < self.config.interval.0;
         let delta = self.count.saturating_sub(self.last_count);
         self.count = if delta > 1 && recent { delta } else { 1 };
         self.last_count = self.count;

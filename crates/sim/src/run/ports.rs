@@ -3,7 +3,7 @@
 
 use super::{Inputs, RunError};
 use crate::controller::{Channel, FlowCounts, QueueReports, Sicc};
-use crate::fabric::{Fabric, LinkSpec};
+use crate::fabric::{Fabric, LinkSpec, Routes};
 use crate::network::{Failures, Ingress, Shared};
 use crate::queue::fifo::Fifo;
 use crate::queue::{Limit, codel, drr, hcf, pie, red, sfq, threshold};
@@ -22,15 +22,17 @@ use std::num::NonZeroU32;
 /// Shortest RTT that intervals are derived from: cables without delay would make them zero.
 const LEAST_RTT: Time = Time::from_micros(10);
 
-/// IP and TCP headers without options, of IPv6.
-const HEADERS: u64 = 60;
-
 /// What HCF may hold where nothing is to be lost: more than flow control lets in.
 const LOSSLESS_BYTES: u64 = 1 << 30;
 
 /// The longest round trip by propagation, as the policies know it.
-pub fn rtt(fabric: &penstock_scenario::Fabric) -> Time {
-    fabric.base_rtt().max(LEAST_RTT)
+pub fn rtt(spec: &penstock_scenario::Fabric, fabric: &Fabric) -> Time {
+    let differs = spec.port_at().values().any(|port| port.delay.is_some());
+    let longest = match differs {
+        true => Routes::new(fabric).longest_round_trip(fabric),
+        false => spec.base_rtt(),
+    };
+    longest.max(LEAST_RTT)
 }
 
 /// The links whose ports a scheme is put on: those of the switches that have it, in a dumbbell only
@@ -61,32 +63,29 @@ pub fn measured(scenario: &Scenario, fabric: &Fabric, inputs: &Inputs) -> Vec<u3
         .collect()
 }
 
-/// Puts the scheme's queue and window policies on every protected port. `most_mss`: the largest MSS of
-/// any traffic.
+/// Puts the scheme's queue and window policies on every protected port.
 pub fn set_up(
     simulation: &mut Simulation,
     scenario: &Scenario,
     scheme: &Scheme,
     fabric: &Fabric,
-    (seed, most_mss): (u64, u16),
+    seed: u64,
 ) -> Result<(), RunError> {
+    let longest = scenario.longest_packet();
     set_losses(simulation, &scenario.fabric, fabric, seed);
-    set_pfc(simulation, &scenario.fabric, fabric, most_mss);
-    let rtt = rtt(&scenario.fabric);
+    set_pfc(simulation, &scenario.fabric, fabric, longest);
+    let rtt = rtt(&scenario.fabric, fabric);
     let of_any = port_params(scheme);
     // Credit behind the ports is where hosts are, or where a dumbbell's link ends.
     let is_dumbbell = matches!(scenario.fabric, penstock_scenario::Fabric::Dumbbell(_));
-    let is_skipped = |link: &u32| {
-        let leads_to_host = fabric.is_host(fabric.links[*link as usize].to);
-        scheme.window.is_behind_port() && !is_dumbbell && !leads_to_host
-    };
-    let own = |link: &u32| simulation.has_port(*link) && !is_skipped(link);
+    let own = |link: &u32| simulation.has_port(*link);
     let own: Vec<u32> = protected(&scenario.fabric, fabric).filter(own).collect();
     for link in own {
         let spec = &fabric.links[link as usize];
         let port = Port {
             rate: spec.rate,
             buffer: spec.buffer,
+            longest,
             is_lossless: scenario
                 .fabric
                 .pfc(&fabric.nodes[spec.from as usize])
@@ -98,8 +97,10 @@ pub fn set_up(
             |error: ParamError| RunError::Parameter(format!("{}: {error}", fabric.port_name(link)));
         port.set_queue(simulation, link, &scheme.queue)
             .map_err(named)?;
-        port.set_window(simulation, link, &scheme.window, of_any)
-            .map_err(named)?;
+        if !scheme.window.is_behind_port() || is_dumbbell || fabric.is_host(spec.to) {
+            port.set_window(simulation, link, &scheme.window, of_any)
+                .map_err(named)?;
+        }
     }
     if let Some(shims) = Shims::new(of_any.wscale, of_any.sampled.is_some()) {
         simulation.network.set_shims(shims);
@@ -184,12 +185,11 @@ fn set_pfc(
     simulation: &mut Simulation,
     spec: &penstock_scenario::Fabric,
     fabric: &Fabric,
-    most_mss: u16,
+    longest: u64,
 ) {
     if spec.pfc_at().is_empty() {
         return;
     }
-    let longest = FULL_PACKET.max(u64::from(most_mss) + HEADERS);
     let pfc = |node: u32| match fabric.is_host(node) {
         true => None,
         false => spec.pfc(&fabric.nodes[node as usize]),
@@ -209,7 +209,7 @@ fn set_pfc(
             network.set_scheduler(link, Box::new(Fifo::new(Limit::bytes(u64::MAX))));
             network.count_ingress(link);
         } else if pfc(to).is_some() {
-            network.set_scheduler(link, Box::new(Fifo::new(limit(buffer))));
+            network.set_scheduler(link, Box::new(Fifo::new(limit(buffer, longest))));
         }
         if let Some(pfc) = pfc(to) {
             let back = fabric.links[link as usize ^ 1].delay;
@@ -227,10 +227,11 @@ fn set_pfc(
     }
 }
 
-/// What a scheduler may hold besides the packet in transmission, which counts as a full one.
-fn limit(buffer: Buffer) -> Limit {
+/// What a scheduler may hold besides the packet in transmission, which counts as a full one; at least the
+/// `longest` packet.
+fn limit(buffer: Buffer, longest: u64) -> Limit {
     match buffer {
-        Buffer::Bytes(bytes) => Limit::bytes(bytes.saturating_sub(FULL_PACKET).max(FULL_PACKET)),
+        Buffer::Bytes(bytes) => Limit::bytes(bytes.saturating_sub(FULL_PACKET).max(longest)),
         // One waits for an instant even where there is only room in the transmitter.
         Buffer::Packets(packets) => Limit::packets(packets.saturating_sub(1).max(1)),
     }
@@ -257,6 +258,8 @@ fn port_params(scheme: &Scheme) -> PortParams {
 struct Port {
     rate: Rate,
     buffer: Buffer,
+    /// Bytes of the longest packet.
+    longest: u64,
     /// Flow control keeps the queue short, and the buffer is no limit.
     is_lossless: bool,
     rtt: Time,
@@ -268,7 +271,7 @@ impl Port {
     fn limit(&self) -> Limit {
         match self.is_lossless {
             true => Limit::bytes(u64::MAX),
-            false => limit(self.buffer),
+            false => limit(self.buffer, self.longest),
         }
     }
 

@@ -67,9 +67,8 @@ pub fn set_up(
     measured: &[u32],
 ) -> Result<Simulation, RunError> {
     let ClientProfiles { profiles, configs } = ClientProfiles::of(scenario, scheme, inputs, seed);
-    let most_mss = configs.iter().map(|config| config.mss).max().unwrap_or(0);
     let mut simulation = Simulation::new(fabric, partition, shard, configs, profiles, seed);
-    ports::set_up(&mut simulation, scenario, scheme, fabric, (seed, most_mss))?;
+    ports::set_up(&mut simulation, scenario, scheme, fabric, seed)?;
     let queue_every = scenario.measure.queue_every;
     simulation.start(measured, queue_every, window_plan(scenario));
     if let Some(plan) = traced::plan(scenario, fabric, measured) {

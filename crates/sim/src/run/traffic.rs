@@ -412,13 +412,8 @@ impl Expansion<'_> {
 
     /// The rate that a load of 1 stands for.
     fn full_load(&self, load_of: Option<LoadOf>, from: &Selector, to: &Selector) -> Rate {
-        let fabric = &self.scenario.fabric;
-        let host_rate = fabric.host_link().rate.0;
-        match (load_of, fabric.bottleneck_rate()) {
-            (None | Some(LoadOf::Bottleneck), Some(rate)) => rate,
-            (Some(LoadOf::Destinations), _) => Rate(host_rate * self.hosts(to).len() as u64),
-            _ => Rate(host_rate * self.hosts(from).len() as u64),
-        }
+        let (from, to) = (self.hosts(from), self.hosts(to));
+        self.scenario.fabric.full_load(load_of, &from, &to)
     }
 }
 

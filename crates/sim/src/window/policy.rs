@@ -65,11 +65,14 @@ impl Policy {
     pub fn on_departure(
         &mut self,
         now: Time,
-        packet: &Packet,
+        packet: &mut Packet,
         flows: &mut Flows,
         slot: usize,
         backlog_bytes: u64,
     ) {
+        if packet.has(flag::SYN) {
+            self.port.wscale.on_syn(packet);
+        }
         let seen = flow_packet(now, packet, Direction::Data);
         let change = flows.follow(slot, &seen);
         self.count.on_packet(&mut self.core, &seen, slot, change);
@@ -215,8 +218,43 @@ fn bytes(backlog: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::packet::SynOptions;
     use crate::window::Wscale;
+    use penstock_core::scheme::WscaleSource;
     use penstock_core::{Params, definitions};
+
+    /// As bpf/scale.h: the answer to a SYN without the option has none either.
+    #[test]
+    fn a_syn_that_leaves_by_the_port_is_stripped_too() {
+        let core = WindowScheme::new(&Params::new(definitions::of("fairq"), 100_000));
+        let port = PortParams {
+            first_acks: 4,
+            wscale: Wscale {
+                source: WscaleSource::Stripped,
+                ..Wscale::default()
+            },
+            idle: Time::from_secs(1),
+            never_shrink: false,
+            counted_by_controller: false,
+            sampled: None,
+        };
+        let mut options = SynOptions {
+            mss: 1460,
+            window_scale: Some(7),
+            sack: true,
+            timestamps: true,
+        };
+        let mut packet = Packet {
+            flags: flag::SYN,
+            options: options.pack(),
+            ..Packet::default()
+        };
+        let mut flows = Flows::default();
+        flows.reserve(0);
+        Policy::new(core, port).on_departure(Time::ZERO, &mut packet, &mut flows, 0, 0);
+        options.window_scale = None;
+        assert_eq!(SynOptions::unpack(packet.options), options);
+    }
 
     /// HSCC counts flows and has no interval of its own; FairQ has, and a controller counts for the last.
     #[test]

@@ -44,7 +44,7 @@ impl Wscale {
         }
     }
 
-    /// A SYN enters by the port, which may change the scale that it offers.
+    /// A SYN passes the port, in either direction; it may change the scale that the SYN offers.
     pub(super) fn on_syn(self, packet: &mut Packet) {
         let options = SynOptions::unpack(packet.options);
         let is_answer = packet.has(flag::ACK);

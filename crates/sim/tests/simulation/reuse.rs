@@ -137,6 +137,29 @@ fn a_buffer_of_one_packet_holds_the_packet_in_transmission() {
 }
 
 #[test]
+fn a_buffer_of_one_jumbo_packet_holds_it() {
+    let traffic = r#"
+        mss = 8960
+        [traffic.one]
+        kind = "bulk"
+        size = "90 kB"
+        from = "sender1"
+        to = "receiver1"
+        [traffic.datagrams]
+        kind = "udp"
+        packet = "9000 B"
+        rate = "1 Mb/s"
+        from = "sender2"
+        to = "receiver2"
+    "#;
+    for scheme in ["drop-tail", "codel", "sfq", "drr"] {
+        let outcome = outcome(&wide("2 s", "9000 B", traffic), scheme);
+        let group = &outcome.groups["one"];
+        assert_eq!(group.finished, 1, "{scheme}");
+    }
+}
+
+#[test]
 fn marks_at_departure_are_counted() {
     let traffic = r#"
         ecn = true

@@ -80,6 +80,85 @@ fn the_scheme_is_on_the_named_switches_only() {
     }
 }
 
+/// What policies derive from the longest round trip does not depend on where delays are written.
+#[test]
+fn the_round_trip_counts_ports_that_differ() {
+    let text = |port_at: &str| {
+        format!(
+            r#"
+            title = "round trips"
+            duration = "1 ms"
+            schemes = ["fairq"]
+            [fabric]
+            kind = "leaf-spine"
+            leaves = 2
+            spines = 2
+            hosts_per_leaf = 2
+            host_link = {{ rate = "1 Gb/s", delay = "5 us" }}
+            spine_link = {{ rate = "1 Gb/s", delay = "10 us" }}
+            port_at = {{ {port_at} }}
+            [traffic.all]
+            kind = "bulk"
+            from = "leaf1"
+            to = "leaf2"
+            "#
+        )
+    };
+    let fast_spine = r#""leaf1->spine2" = { rate = "2 Gb/s" }"#;
+    for (port_at, micros) in [
+        ("", 60.0),
+        (fast_spine, 60.0),
+        (r#""leaf1->spine2" = { delay = "110 us" }"#, 160.0),
+        (r#""leaf*->spine*" = { delay = "30 us" }"#, 100.0),
+        (r#""*" = { delay = "3 us" }"#, 24.0),
+        (
+            r#""*->leaf1" = { delay = "100 us" }, "leaf1->*" = { delay = "300 us" }"#,
+            830.0,
+        ),
+        // Between two hosts of one switch.
+        (
+            r#""host*" = { delay = "100 us" }, "leaf1->host*" = { delay = "300 us" }"#,
+            800.0,
+        ),
+    ] {
+        let layout = Layout::of(&scenario(&text(port_at)), &Inputs::default());
+        assert!(
+            (layout.rtt_s * 1e6 - micros).abs() < 1e-6,
+            "{port_at}: {}",
+            layout.rtt_s
+        );
+    }
+}
+
+/// Credit is where hosts are; the queue policy of its scheme on all ports.
+#[test]
+fn credit_behind_ports_leaves_queue_policies_between_switches() {
+    let text = r#"
+        title = "marks"
+        duration = "50 ms"
+        schemes = ["both"]
+        [scheme.both]
+        queue = { kind = "threshold", mark_at = "5 packets" }
+        window = { kind = "grant", side = "receiver" }
+        tcp = { congestion = "dctcp", ecn = true }
+        [fabric]
+        kind = "leaf-spine"
+        leaves = 2
+        spines = 1
+        hosts_per_leaf = 4
+        host_link = { rate = "1 Gb/s", delay = "10 us" }
+        spine_link = { rate = "1 Gb/s", delay = "10 us" }
+        [traffic.all]
+        kind = "bulk"
+        from = "leaf1"
+        to = "leaf2"
+        [measure]
+        ports = ["leaf1->spine1"]
+    "#;
+    let port = &outcome(text, "both").ports["leaf1->spine1"];
+    assert!(port.ecn_marks > 0 && port.window.acks == 0, "{port:?}");
+}
+
 #[test]
 fn patterns_and_defaults_select_ports_between_switches() {
     let protected = |text: &str| {

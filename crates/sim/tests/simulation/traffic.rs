@@ -33,6 +33,62 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9
 }
 
+/// A load is a share of what the links carry, wherever their rates are written.
+#[test]
+fn a_load_counts_links_of_another_rate() {
+    let begun = |fabric: &str, load_of: &str| {
+        let text = format!(
+            r#"
+            title = "loads"
+            duration = "1 s"
+            schemes = ["drop-tail"]
+            [fabric]
+            {fabric}
+            [traffic.some]
+            kind = "poisson"
+            load = "50 %"
+            size = "10 kB"
+            from = "sender1"
+            to = "receiver1"
+            {load_of}
+            "#
+        );
+        outcome(&text, "drop-tail").groups["some"].flows as f64
+    };
+    let star = |edge: &str, port_at: &str| {
+        format!(
+            r#"
+            kind = "graph"
+            host_link = {{ rate = "1 Gb/s", delay = "1 us" }}
+            edges = [["sender1", "s"{edge}], ["receiver1", "s"]]
+            port_at = {{ {port_at} }}
+            "#
+        )
+    };
+    let slow = r#", "20 Mb/s""#;
+    let port = r#""s->receiver1" = { rate = "30 Mb/s" }"#;
+    let dumbbell = r#"
+        kind = "dumbbell"
+        senders = 1
+        receivers = 1
+        access = { rate = "1 Gb/s", delay = "1 us" }
+        bottleneck = { rate = "1 Gb/s", delay = "1 us" }
+        port_at = { "left->right" = { rate = "20 Mb/s" } }
+    "#;
+    for (fabric, load_of, rate) in [
+        (dumbbell.to_owned(), "", 20e6),
+        (star(slow, ""), "", 20e6),
+        (star("", r#""sender1->s" = { rate = "20 Mb/s" }"#), "", 20e6),
+        (star(slow, port), r#"load_of = "destinations""#, 30e6),
+    ] {
+        let (flows, expected) = (begun(&fabric, load_of), 0.5 * rate / 80e3);
+        assert!(
+            (flows - expected).abs() < 5.0 * expected.sqrt(),
+            "{flows}, not {expected}: {fabric}"
+        );
+    }
+}
+
 #[test]
 fn a_closed_loop_asks_again_after_thinking() {
     for mode in ["push", "pull"] {

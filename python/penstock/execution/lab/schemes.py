@@ -29,6 +29,8 @@ class Scheme:
     alone; empty: nothing is attached."""
     queue: str = ""
     """The kernel's queue discipline under TBF; empty: a FIFO."""
+    has_rate: bool = False
+    """Whether the agent is given the port's rate, as HCF's queue and Grant need it."""
     is_behind: bool = False
     """Whether it is attached where a port's link ends, and not at the port."""
     controller: dict[str, Any] | None = None
@@ -44,9 +46,10 @@ class Scheme:
 
     def attach(self, port: Port, pins: str) -> list[str]:
         """The command that keeps the scheme on a port until it is ended."""
+        rate = ("--rate", f"{port.rate_bps} b/s") if self.has_rate else ()
         return [
             *("attach", port.interface, *self.agent, "--pins", pins, "--stay"),
-            *("--rate", f"{port.rate_bps} b/s", "--buffer", f"{port.buffer_bytes} B"),
+            *(*rate, "--buffer", f"{port.buffer_bytes} B"),
         ]
 
     def discipline(self, port: Port, table: dict[str, Any]) -> list[str]:
@@ -104,12 +107,14 @@ def of(name: str, table: dict[str, Any], rtt_s: float, *, with_ovs: bool = False
             return Scheme(name)
         case [kind] if kind in DISCIPLINES:
             return Scheme(name, queue=kind)
-        case ["threshold", kind]:
+        case ["threshold", kind] if "side" not in window:
             mark = f"mark={_text(_mark(queue))}"
             return Scheme(name, (*_agent(kind, {"window": window}, rtt_s), "--set", mark))
         case _ if agent in _native.deployable():
             is_behind = window.get("side", "port") != "port"
-            return Scheme(name, _agent(agent, parts, rtt_s), is_behind=is_behind)
+            has_rate = "side" in window or "queue" in parts
+            words = _agent(agent, parts, rtt_s)
+            return Scheme(name, words, has_rate=has_rate, is_behind=is_behind)
     message = f"{name}: queue {queue['kind']} with window {window['kind']} is not in the laboratory"
     raise ScenarioError(message)
 
@@ -182,7 +187,14 @@ def _codel(table: dict[str, Any], port: Port) -> list[object]:
 
 def _sfq(table: dict[str, Any], port: Port) -> list[object]:
     options = ["limit", _packets(port), "quantum", _bytes(table["quantum"])]
-    return [*options, "divisor", 1 << (table["bins"] - 1).bit_length()]
+    options += ["divisor", 1 << (table["bins"] - 1).bit_length()]
+    if "perturb" not in table:
+        return options
+    seconds = to_seconds(table["perturb"])
+    if seconds % 1:
+        message = f"sfq: perturb is {table['perturb']}; allowed in the laboratory: whole seconds"
+        raise ScenarioError(message)
+    return [*options, "perturb", int(seconds)]
 
 
 DISCIPLINES: dict[str, Callable[[dict[str, Any], Port], list[object]]] = {

@@ -121,7 +121,7 @@ impl Policies {
         }
         if features & feature::WINDOW != 0 {
             self.see_data(now, link, &packet, wires, paths);
-            match self.fate(now, link, &packet, wires, paths) {
+            match self.fate(now, link, &mut packet, wires, paths) {
                 DataFate::Passes => {}
                 DataFate::Dropped => return wires.lose(link, packet, DropReason::Reserved),
                 DataFate::Cut => {

@@ -15,7 +15,7 @@ impl Policies {
         &mut self,
         now: Time,
         link: u32,
-        packet: &Packet,
+        packet: &mut Packet,
         wires: &Wires,
         paths: &Paths,
     ) -> DataFate {
