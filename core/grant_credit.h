@@ -201,7 +201,9 @@ CORE_INLINE void grant_grow(const struct grant_params *p, struct grant_flow *f)
 
 /*
  * While no flow waits, credit goes on in a flow's own ACKs before it is used up: else the flow
- * would pause for a round trip after each grant. The caller has taken its credit out of the sums.
+ * would pause for a round trip after each grant. The first of a burst would have what the next
+ * could use, so data of the grant has to come first. The caller has taken its credit out of the
+ * sums.
  */
 CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params *p,
 			     struct grant_flow *f, u32 queue_bytes, u64 now_ns)
@@ -209,7 +211,7 @@ CORE_INLINE void grant_renew(struct grant_port *port, const struct grant_params 
 	u32 left = grant_beyond(f->edge, f->seen), mss = grant_mss(f), budget, share, size;
 	u32 grant = grant_grant_segments(p) * mss;
 
-	if (f->state != GRANT_ACTIVE || grant_resent(f) || port->waiting)
+	if (f->state != GRANT_ACTIVE || f->flags & GRANT_SILENT || grant_resent(f) || port->waiting)
 		return;
 	f->level = (u8)grant_level_of(p, f);
 	/* No turns: together they may have the whole budget. */

@@ -22,7 +22,7 @@
 #define GRANT_RESENDS	    3u	/* of a grant without effect, before it lapses */
 #define GRANT_FIRST_TURNS   8u	/* one of so many grants of `long_share` is for the first level */
 #define GRANT_BURST	    8u	/* calls of grant_next for each packet */
-#define GRANT_LEARN_FROM    64u /* messages that ended or are longer than the common ones */
+#define GRANT_LEARN_FROM    32u /* messages that ended or are longer than the common ones */
 #define GRANT_PRIOR	    8u	/* messages' worth of belief in a level of which nothing is known */
 #define GRANT_LEAD	    8u /* beyond `grant`, at most such a part of what a message has sent, */
 #define GRANT_RUN_LEAD	    64u	       /* or of all that was sent without a rest */

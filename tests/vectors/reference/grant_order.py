@@ -65,7 +65,7 @@ class Order:
         return best
 
     def learn(self) -> None:
-        if self.messages + self.passed[COMMON - 1] < 64:
+        if self.messages + self.passed[COMMON - 1] < 32:
             return
         last = self.last
         self.reach[:last] = [LEVELS - 1] * last

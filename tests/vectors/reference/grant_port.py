@@ -383,7 +383,7 @@ class Port:
 
     def renew(self, flow: Flow, queue: int, now: int) -> None:
         """While no flow waits, credit goes on before it is used up."""
-        if flow.state != ACTIVE or flow.resends or any(self.waiting):
+        if flow.state != ACTIVE or SILENT in flow.marks or flow.resends or any(self.waiting):
             return
         flow.level = self.order.level(flow.attained)
         share = self.budget_of(flow) // max(len(self.active) + len(self.late), 1)
