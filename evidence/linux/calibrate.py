@@ -150,8 +150,12 @@ def scenario(cell: cells.Cell) -> dict[str, Any]:
 
 
 def simulated(one: dict[str, Any]) -> dict[str, Any]:
-    """The document as the simulator plays it: with the bytes, start and pauses of the tools."""
+    """The document as the simulator plays it: with the bytes, start and pauses of the tools.
+
+    `times` and `links`, where there are any, take the place of what is assumed (timings.py).
+    """
     document: dict[str, Any] = copy.deepcopy(one["document"])
+    document["scheme"] = {"hscc": {"window": {"sigma": 1}}}  # a port of Linux drops nothing early
     web = document["traffic"]["web"]
     if not one["client"]:
         web["event_loop"] = EVENT_LOOP
@@ -159,6 +163,8 @@ def simulated(one: dict[str, Any]) -> dict[str, Any]:
         web["size"] = f"{to_bytes(web['size']) + HEADERS_BYTES} B"
         web["request"] = REQUEST[one["client"], web["connection"]]
         web |= TOOLS_START[one["client"]] | PAUSES
+    web |= one.get("times", {})
+    document["fabric"]["access"] |= one.get("links", {})
     return document
 
 

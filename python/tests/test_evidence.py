@@ -26,16 +26,26 @@ from penstock.execution import build
 
 EVIDENCE = Path(__file__).parents[2] / "evidence"
 PROGRAMS = (
-    *("grant/lab", "grid/grid", "linux/calibrate"),
+    *("grant/lab", "grid/grid", "linux/calibrate", "linux/timings"),
     *("endurance/endurance", "endurance/traffic", "kubernetes/bandwidth"),
     *("grant/adverse", "grant/killed", "grant/limit", "mutants/mutants"),
 )
 with pytest.MonkeyPatch.context() as patch:
     for _name in PROGRAMS:
         patch.syspath_prepend(EVIDENCE / Path(_name).parent)
-    lab, grid, calibrate, endurance, traffic, bandwidth, adverse, killed, limit, mutants = (
-        importlib.import_module(Path(name).name) for name in PROGRAMS
-    )
+    (
+        lab,
+        grid,
+        calibrate,
+        timings,
+        endurance,
+        traffic,
+        bandwidth,
+        adverse,
+        killed,
+        limit,
+        mutants,
+    ) = (importlib.import_module(Path(name).name) for name in PROGRAMS)
     recorded, datapath = map(importlib.import_module, ("recorded", "datapath"))
 
 
@@ -374,6 +384,27 @@ def test_the_grid_refuses_settings_of_no_scheme_that_it_plays(tmp_path, monkeypa
 
 
 # The calibration.
+
+
+@pytest.mark.parametrize(
+    ("kernel", "with_others", "explained"),
+    [(30.0, (20.0, 50.0), True), (60.0, (20.0, 50.0), True), (80.0, (20.0, 50.0), False)],
+)
+def test_a_difference_is_explained_by_times_that_reach_the_kernels_number(
+    monkeypatch, kernel, with_others, explained
+):
+    cell = {"name": "a cell", "client": "ab"}
+    row = {
+        **{"scenario": "a cell", "scheme": "hscc", "apart": ["drops"]},
+        **{"kernel": {"drops": kernel}, "simulator": {"drops": 15.0}},
+    }
+    pauses = [change["times"]["think"] for change in timings.changes("ab") if "times" in change]
+    assert pauses == ["19000 ns", "76000 ns", {"exponential": "70 us"}]
+    others = iter([*with_others, *[with_others[0]] * 3])
+    monkeypatch.setattr(timings, "played", lambda *_: {"drops": next(others)})
+    (found,) = timings.with_others(row, {"a cell": cell})
+    assert (found["least"], found["most"]) == (min(with_others), max(with_others))
+    assert found["explained"] is explained
 
 
 def test_the_calibration_is_not_accepted_where_nothing_is_compared(tmp_path, monkeypatch, capsys):

@@ -288,12 +288,15 @@ def test_idle_time_is_a_share():
     assert system.cpu_shares(system.cpu_times()).idle >= 0.0
 
 
-def described(warnings=(), tcp=None, own=None, measure=None, *, idle=1.0, stolen=0.0, on="lab"):
+def described(
+    warnings=(), tcp=None, own=None, measure=None, *, window=None, idle=1.0, stolen=0.0, on="lab"
+):
     """What a run reports of itself where penstock-traffic has issued `warnings`."""
     performance = {"wall_s": 5.0, "cpu_idle": idle, "cpu_stolen": stolen}
     summary = {"tcp": "cubic,newreno", "performance": performance, "warnings": list(warnings)}
     document = {"measure": measure or {}, "traffic": {"web": {"tcp": own} if own else {}}}
     document |= {"tcp": tcp} if tcp else {}
+    document |= {"scheme": {"fairq": {"window": window}}} if window else {}
     task = Task(tomli_w.dumps(document), "here.toml", "fairq", 2, on)
     given = host.of({"profile": "linux", **(tcp or {})})
     return substrate.described(task, summary, {"ports": []}, plan.Plan({}, [], [], 0.0), given)
@@ -323,6 +326,9 @@ def test_values_that_the_laboratory_lacks_are_not_emulated():
     assert described(tcp={"mss": 1460}, measure={"queue_every": "1 ms"})["not_emulated"] == []
     often = ["measure.queue_every below 1 ms"]
     assert described(measure={"queue_every": "500 us"})["not_emulated"] == often
+    early = ["scheme.fairq.window.sigma, as penstockd drops no data"]
+    assert described(window={"sigma": 0.97})["not_emulated"] == early
+    assert described(window={"sigma": 1.0})["not_emulated"] == []
 
 
 def test_every_congestion_control_that_was_played_is_listed():

@@ -71,13 +71,16 @@ def _busy(*, cpu_idle: float, cpu_stolen: float, **_: float) -> Iterator[str]:
 
 
 def _too_much(document: dict[str, Any], scheme: str) -> Iterator[str]:
-    """Values that this laboratory takes as the most, or the least, that it has."""
-    tables = [document, document.get("scheme", {}).get(scheme, {}), *document["traffic"].values()]
+    """Values that this laboratory takes as the most, or the least, that it has, or does without."""
+    own = document.get("scheme", {}).get(scheme, {})
+    tables = [document, own, *document["traffic"].values()]
     if any(table.get("tcp", {}).get("mss", 0) > MOST_MSS for table in tables):
         yield f"tcp.mss above {MOST_MSS} bytes"
     every = document.get("measure", {}).get("queue_every")
     if every is not None and to_seconds(every) < LEAST_PERIOD_S:
         yield f"measure.queue_every below {1e3 * LEAST_PERIOD_S:g} ms"
+    if own.get("window", {}).get("sigma", 1) != 1:
+        yield f"scheme.{scheme}.window.sigma, as penstockd drops no data"
 
 
 def _refused(warnings: list[str], tcp: Tcp, document: dict[str, Any]) -> list[str]:
