@@ -272,7 +272,6 @@ def _agent_of_ports(scheme: Scheme, plan: Plan, space: Namespace, config: Path) 
         "port": {
             port.interface: {
                 "scheme": scheme.agent[0],
-                "rate": f"{port.rate_bps} b/s",
                 "buffer": f"{port.buffer_bytes} B",
                 "window": scheme.window,
                 **counts,
