@@ -18,11 +18,12 @@ AGENT, HOOK, CONTROLLER = (
 IS_RUNNING = Path("/run/systemd/system").is_dir()
 
 
-def calls(folder, script, *arguments):
+def calls(folder, script, *arguments, fails="none"):
     """The calls of systemctl by a script of the Debian package, and whether ports are detached."""
     log = folder / "log"
     for name in ("systemctl", "penstockd"):
-        (folder / name).write_text(f'#!/bin/sh\necho "{name} $*" >>"{log}"\n', "utf-8")
+        text = f'#!/bin/sh\necho "{name} $*" >>"{log}"\ncase $1 in {fails}) exit 1 ;; esac\n'
+        (folder / name).write_text(text, "utf-8")
         (folder / name).chmod(0o755)
     command = [str(PACKAGING / "debian" / script), *arguments]
     path = f"{folder}:{os.environ['PATH']}"
@@ -40,6 +41,19 @@ def test_an_upgrade_enables_nothing_and_restarts_what_runs(tmp_path):
     made = calls(tmp_path, "postinst", "configure", "0.1.0")
     restart = ["systemctl daemon-reload", f"systemctl try-restart {AGENT} {HOOK}"]
     assert made == (restart if IS_RUNNING else [])
+
+
+@pytest.mark.parametrize("script", ["postinst", "penstock-controller.postinst"])
+@pytest.mark.parametrize("before", ["", "0.1.0"])
+def test_a_package_is_installed_though_its_service_is_masked_or_fails(tmp_path, script, before):
+    calls(tmp_path, script, "configure", before, fails="enable | start | try-restart")
+
+
+def test_services_restart_without_limit():
+    for unit in PACKAGING.rglob("*.service"):
+        text = unit.read_text("utf-8")
+        assert "\nRestart=always\n" in text
+        assert "\nStartLimitIntervalSec=0\n" in text, unit
 
 
 @pytest.mark.parametrize(
