@@ -5,7 +5,7 @@
 
 mod lab;
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
@@ -245,7 +245,11 @@ fn systemd_sees_start_reload_watchdog_and_end() {
     let next = |start: &str| {
         let mut buffer = [0; 1024];
         loop {
-            let length = socket.recv(&mut buffer).unwrap();
+            // A socket with a timeout does not go on by itself after a signal (signal(7)).
+            let length = match socket.recv(&mut buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                received => received.unwrap(),
+            };
             let state = String::from_utf8_lossy(&buffer[..length]).into_owned();
             if state.starts_with(start) {
                 return state;

@@ -230,7 +230,7 @@ pub fn attach_locked(
     requirements::require(&pins.dir)?;
     let index = interface::index(interface)?;
     if let Queue::Hcf(_) = port.queue {
-        requirements::bpf_qdisc()?;
+        requirements::bpf_qdisc().with_context(|| interface.to_owned())?;
     }
     let buffer = buffer_of(interface, index, port)?;
     hcf::check(interface, index, port, options.replace_qdisc)?;

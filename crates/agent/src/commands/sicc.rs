@@ -9,6 +9,7 @@ use penstock_sdn::message::{Notice, Order};
 
 use crate::host::{output, requirements};
 use crate::port::PinsArg;
+use crate::port::flow_counts::MIN_MSS_BYTES;
 use crate::port::sicc::{self, SICC};
 
 /// Options of `penstockd sicc`.
@@ -27,13 +28,12 @@ pub struct Args {
     pub source: IpAddr,
     /// Address of the host that gets the data, whose ACKs are lowered.
     pub destination: IpAddr,
-    /// With `on`: segment size of the destination, bytes, at least 536; the clamp.
+    /// With `on`: segment size of the destination, bytes; the clamp.
     #[arg(
         long,
         value_name = "BYTES",
         required_if_eq("order", "on"),
-        // A shim believes no less (`MIN_MSS_BYTES` of core/params.h).
-        value_parser = clap::value_parser!(u16).range(536..)
+        value_parser = clap::value_parser!(u16).range(i64::from(MIN_MSS_BYTES)..)
     )]
     pub mss: Option<u16>,
     /// With `on`: window scale of the destination, for flows whose own is not known [default: these

@@ -64,11 +64,9 @@ fn a_stale_port_does_not_act_and_has_no_window() {
     assert!(!text.contains("penstock_window_bytes{"));
 }
 
-#[test]
-fn waits_for_grants_are_a_histogram() {
+/// A port with Grant, whose flows waited so often, by bucket.
+fn granting(waits: Vec<u64>) -> Reading {
     let mut granting = reading("eth1");
-    let mut waits = vec![0; 16];
-    (waits[0], waits[5], waits[15]) = (7, 2, 1);
     granting.credit = Some(crate::attach::grant::Status {
         side: "port",
         rate_bps: 1_000_000_000,
@@ -80,7 +78,14 @@ fn waits_for_grants_are_a_histogram() {
         sizes: vec![0; 16],
         counters: Default::default(),
     });
-    let text = encode(vec![granting, reading("eth2")], 0).unwrap();
+    granting
+}
+
+#[test]
+fn waits_for_grants_are_a_histogram() {
+    let mut waits = vec![0; 16];
+    (waits[0], waits[5], waits[15]) = (7, 2, 1);
+    let text = encode(vec![granting(waits), reading("eth2")], 0).unwrap();
     let of = |sample: &str| value(&text, &format!("penstock_credit_wait_seconds_{sample}"));
     let labels = "interface=\"eth1\",scheme=\"fairq\"";
     assert_eq!(of(&format!("count{{{labels}}}")), Some(10.0));
@@ -215,9 +220,9 @@ fn the_text_is_strict_openmetrics() {
 /// Alerts and dashboard ask for metrics that exist, and every alert has a place in the runbook.
 #[test]
 fn alerts_and_dashboard_name_what_is_exported() {
-    let mut canary = reading("eth1");
-    canary.policy.canary = Some(0.1);
-    let text = encode(vec![canary], 0).unwrap();
+    let mut all = granting(vec![0; 16]);
+    all.policy.canary = Some(0.1);
+    let text = encode(vec![all], 0).unwrap();
     let read = |path: &str| {
         let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("../..")

@@ -21,8 +21,8 @@ use crate::skel::port::types::{flow_count, flow_key6, flow_known};
 /// The map of the numbers.
 pub const MAP: &str = "flow_counts";
 
-/// The least MSS that is believed, as of a SYN that passes the port (`core/params.h`).
-const MIN_MSS_BYTES: u16 = 536;
+/// The least MSS that a port or a shim believes (`core/params.h`).
+pub const MIN_MSS_BYTES: u16 = 536;
 
 /// The two maps, of one port.
 pub struct FlowCounts {
