@@ -166,14 +166,6 @@ impl Level {
             }
         }
     }
-
-    /// Whether it is nothing.
-    pub fn is_zero(self) -> bool {
-        match self {
-            Level::Size(size) => size.bytes(1) == 0,
-            Level::Share(share) => share.0 == 0.0,
-        }
-    }
 }
 
 impl Time {
