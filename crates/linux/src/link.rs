@@ -18,7 +18,7 @@ use crate::netns::NetNs;
 use crate::{Error, Result, note};
 
 /// Longest name of an interface, bytes (`IFNAMSIZ` without its zero).
-const LONGEST_NAME: usize = 15;
+pub const LONGEST_NAME: usize = 15;
 
 /// Length of `struct ifinfomsg`, bytes.
 const IFINFOMSG: usize = 16;

@@ -183,6 +183,13 @@ pub(super) fn hold(
         note!("{}", printable(&warning));
     }
     let Some(signals) = signals else {
+        if !pins.has_daemon() {
+            let stale = options.stale;
+            note!(
+                "{interface}: no daemon runs, so packets pass untouched from {stale} on; start it with \
+                 penstockd run, or give --stay"
+            );
+        }
         return Ok(());
     };
     let keeper = attached.keep_alive()?;

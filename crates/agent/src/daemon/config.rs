@@ -4,25 +4,21 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use indexmap::IndexMap;
 use penstock_linux::agent_folders;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Deployment, deployments};
 use serde::{Deserialize, Deserializer};
 
+use super::check::check;
 use crate::attach::load::Room;
 use crate::attach::{FLOWS, STALE};
-use crate::metrics;
 use crate::port::PinsArg;
-use crate::port::heartbeat::{BEATS, SHORTEST};
 use crate::port::vxlan::VxlanPorts;
 
 /// Where the configuration is by default.
 pub const PATH: &str = "/etc/penstock/penstockd.toml";
-
-/// The shortest interval of reports on queues: each takes a datagram, and a call of the kernel for each port.
-const SHORTEST_REPORT: Time = Time::from_micros(10);
 
 /// `/etc/penstock/penstockd.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -62,8 +58,8 @@ pub struct Agent {
     /// Whether connections in tunnels are known without the tunnel's identifier (VNI), in which
     /// Cilium sends the identity of the sender. Default: false.
     pub ignore_vni: bool,
-    /// Interfaces whose root qdisc HCF may replace though a user configured it, or it has a queue for
-    /// each transmit queue (mq). Default: none.
+    /// Interfaces, or patterns of them, whose root qdisc HCF may replace though a user configured it, or
+    /// it has a queue for each transmit queue (mq). Default: none.
     pub replace_qdisc: Vec<String>,
 }
 
@@ -188,10 +184,10 @@ impl Config {
         if let Some((name, port)) = self.port.get_key_value(interface) {
             return Some((name, port));
         }
-        let is_pattern = |name: &str| name.contains(['*', '?']) && interface != "lo";
-        let matching = self.port.iter().filter(|(pattern, _)| {
-            is_pattern(pattern) && matches(pattern.as_bytes(), interface.as_bytes())
-        });
+        let matching = self
+            .port
+            .iter()
+            .filter(|(pattern, _)| is_matched(pattern, interface));
         // Of several of the same length, the first in the file.
         let longest = matching.rev().max_by_key(|(pattern, _)| pattern.len());
         longest.map(|(pattern, port)| (pattern.as_str(), port))
@@ -213,42 +209,15 @@ impl Config {
     /// As [`Config::read`].
     pub fn parse(text: &str, path: &Path) -> Result<Config> {
         let config: Config = deployments(text, path)?;
-        let agent = &config.agent;
-        let longest = Time(agent.stale.0 / u64::from(BEATS));
-        let shortest = Time::from_nanos(SHORTEST.as_nanos() as u64);
-        if agent.heartbeat < shortest || agent.heartbeat > longest {
-            bail!(
-                "{}: agent.heartbeat: is {}; allowed: {shortest} to a quarter of agent.stale, {longest}",
-                path.display(),
-                agent.heartbeat
-            );
-        }
-        for (key, value, least, most) in [
-            ("flows", agent.flows, 64, 1 << 24),
-            ("all_flows", agent.all_flows, 64, 1 << 24),
-            ("ports", agent.ports, 1, 1 << 15),
-        ] {
-            if !(least..=most).contains(&value) {
-                bail!(
-                    "{}: agent.{key}: is {value}; allowed: {least} to {most}",
-                    path.display()
-                );
-            }
-        }
-        let switch = config.sdn.as_ref().and_then(|sdn| sdn.switch.as_ref());
-        let interval = switch.map_or(Time(0), |switch| switch.interval);
-        if interval.0 != 0 && interval < SHORTEST_REPORT {
-            bail!(
-                "{}: sdn.switch.interval: is {interval}; allowed: 0, or {SHORTEST_REPORT} and more",
-                path.display()
-            );
-        }
-        if let Some(address) = config.metrics.listen {
-            let allowed = metrics::require_allowed(address, config.metrics.allow_remote);
-            allowed.with_context(|| format!("{}: metrics.listen", path.display()))?;
-        }
+        check(&config).with_context(|| path.display().to_string())?;
         Ok(config)
     }
+}
+
+/// Whether this is the name of an interface, or a pattern that matches it. The loopback matches none.
+pub fn is_matched(name: &str, interface: &str) -> bool {
+    let is_pattern = name.contains(['*', '?']) && interface != "lo";
+    name == interface || is_pattern && matches(name.as_bytes(), interface.as_bytes())
 }
 
 /// Whether a name matches a pattern: `*` is any text, `?` any character.
@@ -272,9 +241,10 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> String {
-        Config::parse(text, Path::new("p.toml"))
-            .unwrap_err()
-            .to_string()
+        format!(
+            "{:#}",
+            Config::parse(text, Path::new("p.toml")).unwrap_err()
+        )
     }
 
     #[test]
@@ -352,19 +322,11 @@ mod tests {
         let text = refused("[agent]\nhartbeat = \"1 s\"\n");
         assert!(text.starts_with("p.toml:2: agent.hartbeat: "), "{text}");
         assert!(text.ends_with("did you mean \"heartbeat\"?"), "{text}");
-        let text = refused("[agent]\nheartbeat = \"1 s\"\n");
-        assert!(text.ends_with("a quarter of agent.stale, 500 ms"), "{text}");
-        let sdn = "[sdn]\ncontroller = \"10.0.0.1:6654\"\nnumber = 1\nkey = \"k\"\n\
-                   [sdn.switch]\ndatapath = \"a2\"\nports = {}\ninterval = ";
-        for (interval, is_allowed) in [("0 s", true), ("1 ns", false), ("10 us", true)] {
-            let parsed = Config::parse(&format!("{sdn}\"{interval}\"\n"), Path::new("p.toml"));
-            assert_eq!(parsed.is_ok(), is_allowed, "{interval}: {parsed:?}");
-        }
         let text = refused("[metrics]\nlisten = \"localhost\"\n");
         assert!(text.starts_with("p.toml:2: metrics.listen: "), "{text}");
         let remote = "[metrics]\nlisten = \"0.0.0.0:9468\"\n";
         let text = refused(remote);
-        assert_eq!(text, "p.toml: metrics.listen");
+        assert!(text.starts_with("p.toml: metrics.listen: "), "{text}");
         let allowed = format!("{remote}allow_remote = true\n");
         assert!(Config::parse(&allowed, Path::new("p.toml")).is_ok());
         let text = refused("[port.eth1]\nscheme = \"fairq\"\nwindow = { beta = 1 }\n");

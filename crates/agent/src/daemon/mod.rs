@@ -15,6 +15,7 @@
 //! | `controller`, `frames` | conversations with controllers; their Ethernet frames |
 //! | `counted` | ports whose flows a controller counts |
 
+mod check;
 pub mod config;
 mod controller;
 mod counted;

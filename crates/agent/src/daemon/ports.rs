@@ -12,7 +12,7 @@ use penstock_linux::{
 };
 use penstock_scenario::{Buffer, Deployment};
 
-use super::config::{Agent, Config};
+use super::config::{Agent, Config, is_matched};
 use super::settled::{Settled, speed_bps};
 use crate::attach::detach::detach_locked;
 use crate::attach::hook::{HookChoice, Hooks, keep_first};
@@ -266,7 +266,7 @@ impl Ports {
                 .agent
                 .replace_qdisc
                 .iter()
-                .any(|name| name == interface),
+                .any(|name| is_matched(name, interface)),
             vxlan_ports: config.agent.vxlan_ports,
             ignores_vni: config.agent.ignore_vni,
         };

@@ -148,6 +148,13 @@ impl PinsArg {
         }
     }
 
+    /// Whether a daemon keeps the ports, which renews their heartbeats.
+    pub fn has_daemon(&self) -> bool {
+        let name = daemon_lock_name(&self.dir);
+        let taken = Lock::take(&self.locks, &name, "a command that looks", Duration::ZERO);
+        matches!(taken, Ok(Err(_)))
+    }
+
     /// Creates the folders if they are missing. The root of a bpffs keeps its mode, as others use it.
     fn make_private(&self) -> Result<()> {
         let parent = self.dir.parent().unwrap_or(Path::new("/"));
