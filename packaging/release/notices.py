@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from sbom import LIBRARIES, PROGRAMS, built_from, licence_of_crate, output
+from sbom import LIBRARIES, PROGRAMS, STANDARD_LIBRARY, built_from, licence_of_crate, output
 
 TEXT = re.compile(r"(UN)?LICEN[CS]E|COPYING|COPYRIGHT|NOTICE", re.I)
 """Begins the name of a file with a licence or a notice."""
@@ -42,7 +42,7 @@ def main() -> None:
         lines.append(f"{library} {version} of Debian, in {', '.join(programs)}: {licence}")
         text = Path("/usr/share/doc", library, "copyright").read_text("utf-8")
         owners.setdefault(text.strip(), []).append(f"{library} {version}")
-    lines.append(f"standard library of {output('rustc', '--version')}: MIT OR Apache-2.0")
+    lines.append(f"standard library of {output('rustc', '--version')}: {STANDARD_LIBRARY}")
     print("What the programs of Penstock are linked with statically, and its licences.\n")
     print("\n".join(lines))
     for text, names in owners.items():

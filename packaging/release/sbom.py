@@ -10,6 +10,7 @@ simulator has more, which `dpkg` and `pip list` name in it.
 import importlib.metadata
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -34,6 +35,10 @@ LIBRARIES = {
     "libc6-dev": ("LGPL-2.1-or-later", tuple(PROGRAMS)),
 }
 """Debian's packages with static libraries: the licence, and the programs that have them."""
+STANDARD_LIBRARY = "(MIT OR Apache-2.0) AND Unicode-3.0"
+"""The licence of Rust's."""
+VENDORED = Path("python/penstock/show/vendor/uPlot.js")
+"""The charts of pages, whose first line has the version."""
 LICENCES = {
     "contourpy": "BSD-3-Clause",
     "cycler": "BSD-3-Clause",
@@ -117,7 +122,7 @@ def libraries(graph: Graph) -> list[Component]:
             graph[f"program:{program}"].add(one["bom-ref"])
     version = output("rustc", "--version").split()[1]
     standard = {"name": "rust-std", "version": version}
-    one = component("generic", standard, "(MIT OR Apache-2.0) AND Unicode-3.0")
+    one = component("generic", standard, STANDARD_LIBRARY)
     graph[one["bom-ref"]] = set()
     for program in (*PROGRAMS, "penstock"):
         graph[f"program:{program}"].add(one["bom-ref"])
@@ -156,6 +161,15 @@ def packages(graph: Graph) -> list[Component]:
                 purl("pypi", other) for one in needs(package) for other in versions[one]
             )
     return found
+
+
+def vendored(graph: Graph) -> Component:
+    """What the Python package has in its own files."""
+    (version,) = re.findall(r"\(v([\d.]+)\)", VENDORED.read_text("utf-8").splitlines()[0])
+    one = component("npm", {"name": "uplot", "version": version}, "MIT")
+    graph[one["bom-ref"]] = set()
+    graph["program:penstock"].add(one["bom-ref"])
+    return one
 
 
 def licence_of(name: str) -> str:
@@ -198,7 +212,7 @@ def program(name: str, version: str) -> Component:
 def main(version: str) -> None:
     """Prints the document; the same for the same lock files, commit and tools."""
     graph: Graph = {f"program:{name}": set() for name in (*PROGRAMS, "penstock")}
-    found = [*crates(graph), *libraries(graph), *packages(graph)]
+    found = [*crates(graph), *libraries(graph), *packages(graph), vendored(graph)]
     for name, crate in (*PROGRAMS.items(), ("penstock", MODULE)):
         graph[f"program:{name}"].add(purl("cargo", {"name": crate, "version": version}))
     found += [program(name, version) for name in (*PROGRAMS, "penstock")]

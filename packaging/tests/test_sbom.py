@@ -73,7 +73,7 @@ def test_the_python_package_has_all_that_pip_installs(document):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     for requirement in project["dependencies"]:
         assert requirement.split(">")[0] in names
-    assert {"polars-runtime-32", "contourpy", "pyo3"} <= names
+    assert {"polars-runtime-32", "contourpy", "pyo3", "uplot"} <= names
 
 
 def test_notices_have_every_component_of_a_program(document):
