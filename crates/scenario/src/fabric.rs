@@ -18,7 +18,7 @@ use super::naming::port;
 use super::ports::{Ecmp, Pfc, PortChange, SharedBuffer};
 use super::quantities::Buffer;
 use super::traffic::LoadOf;
-use crate::units::{Rate, Time};
+use crate::units::Rate;
 
 /// The network.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -338,27 +338,6 @@ impl Fabric {
     /// The priority flow control of a switch, if it has it.
     pub fn pfc(&self, switch: &str) -> Option<&Pfc> {
         first_fit(self.pfc_at(), switch)
-    }
-
-    /// The longest round trip by propagation alone, but for ports that differ.
-    pub fn base_rtt(&self) -> Time {
-        let one_way = match self {
-            Fabric::Dumbbell(f) => {
-                let rack = if f.racks > 0 {
-                    f.rack_link().delay.0
-                } else {
-                    0
-                };
-                2 * f.access.delay.0 + rack + rack.max(f.bottleneck.delay.0)
-            }
-            Fabric::Tree(f) => {
-                2 * (f.host_link.delay.0 + f.rack_link.delay.0 + f.core_link.delay.0)
-            }
-            Fabric::LeafSpine(f) => 2 * (f.host_link.delay.0 + f.spine_link.delay.0),
-            Fabric::FatTree(f) => 2 * f.host_link.delay.0 + 4 * f.switch_link().delay.0,
-            Fabric::Graph(f) => f.net.delay.0,
-        };
-        Time(2 * one_way)
     }
 
     /// Queue of each host's own port.

@@ -2,7 +2,7 @@
 //! Fabrics as lists of cables: written in the scenario, or in a file of edges or GraphML.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::path::Path;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -99,8 +99,6 @@ pub struct Net {
     pub cables: Vec<(usize, usize, usize)>,
     /// Cables on the longest of the shortest paths between switches with hosts.
     pub hops: usize,
-    /// The longest propagation delay between hosts, one way.
-    pub delay: Time,
 }
 
 /// Reads the edges of a file: GraphML, or a line `node,node[,rate[,delay]]` or `node node` for each.
@@ -235,54 +233,41 @@ impl Graph {
             switches,
             cables,
             hops: 0,
-            delay: Time::ZERO,
         };
-        self.measure(&mut net)?;
+        Self::measure(&mut net)?;
         Ok(net)
     }
 
-    /// The longest path, by cables and by delay.
-    fn measure(&self, net: &mut Net) -> Result<(), (&'static str, String)> {
-        let mut joined: Vec<Vec<(usize, Time)>> = vec![Vec::new(); net.switches.len()];
-        for (a, b, edge) in &net.cables {
-            let delay = self.edges[*edge].delay.unwrap_or(self.switch_link().delay);
-            joined[*a].push((*b, delay));
-            joined[*b].push((*a, delay));
+    /// The longest path.
+    fn measure(net: &mut Net) -> Result<(), (&'static str, String)> {
+        let mut joined: Vec<Vec<usize>> = vec![Vec::new(); net.switches.len()];
+        for (a, b, _) in &net.cables {
+            joined[*a].push(*b);
+            joined[*b].push(*a);
         }
-        // The switches with hosts, and their two longest cables to these.
-        let mut sources: BTreeMap<usize, [Time; 2]> = BTreeMap::new();
-        for (switch, edge) in &net.places {
-            let own = edge.and_then(|edge| self.edges[edge].delay);
-            let own = own.unwrap_or(self.host_link.delay);
-            let [longest, second] = sources.entry(*switch).or_default();
-            *second = own.min(*longest).max(*second);
-            *longest = own.max(*longest);
-        }
-        for (&source, &[first, second]) in &sources {
-            let mut reached: Vec<Option<(usize, Time)>> = vec![None; joined.len()];
-            reached[source] = Some((0, Time::ZERO));
+        let with_hosts: BTreeSet<usize> = net.places.iter().map(|(switch, _)| *switch).collect();
+        for &source in &with_hosts {
+            let mut reached: Vec<Option<usize>> = vec![None; joined.len()];
+            reached[source] = Some(0);
             let mut queue = VecDeque::from([source]);
             while let Some(switch) = queue.pop_front() {
-                let Some((hops, delay)) = reached[switch] else {
+                let Some(hops) = reached[switch] else {
                     continue;
                 };
-                for (next, more) in &joined[switch] {
-                    if reached[*next].is_none() {
-                        reached[*next] = Some((hops + 1, delay.saturating_add(*more)));
-                        queue.push_back(*next);
+                for &next in &joined[switch] {
+                    if reached[next].is_none() {
+                        reached[next] = Some(hops + 1);
+                        queue.push_back(next);
                     }
                 }
             }
-            for (&switch, &[longest, _]) in &sources {
-                let Some((hops, delay)) = reached[switch] else {
+            for &switch in &with_hosts {
+                let Some(hops) = reached[switch] else {
                     let (from, to) = (&net.switches[source], &net.switches[switch]);
                     let what = format!("there is no path from \"{from}\" to \"{to}\"");
                     return Err(("edges", what));
                 };
                 net.hops = net.hops.max(hops);
-                let last = if switch == source { second } else { longest };
-                let whole = first.saturating_add(delay).saturating_add(last);
-                net.delay = net.delay.max(whole);
             }
         }
         if net.hops > MOST_HOPS {

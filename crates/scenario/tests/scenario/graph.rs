@@ -72,22 +72,6 @@ fn what_is_no_fabric_is_refused() {
     assert!(graph("hosts_per_switch = 2\nedges = [[\"s\", \"t\"]]").is_ok());
 }
 
-/// The schemes' intervals follow from the longest round trip, over the hosts' own cables.
-#[test]
-fn a_round_trip_counts_the_cables_of_the_hosts() {
-    let rtt = |keys: &str| graph(keys).unwrap().fabric.base_rtt().as_micros();
-    let edges = |cable: &str| {
-        format!(
-            "edges = [[\"a\", \"s\", \"\", \"{cable}\"], [\"b\", \"t\"], [\"s\", \"t\", \"\", \"10 us\"]]"
-        )
-    };
-    assert_eq!([rtt(&edges("1 us")), rtt(&edges("50 us"))], [24, 122]);
-    let pair =
-        "edges = [[\"a\", \"s\", \"\", \"5 us\"], [\"b\", \"s\", \"\", \"7 us\"], [\"c\", \"s\"]]";
-    assert_eq!(rtt(pair), 24);
-    assert_eq!(rtt("hosts_per_switch = 2\nedges = [[\"s\", \"t\"]]"), 6);
-}
-
 proptest! {
     #[test]
     fn any_file_is_edges_or_one_line(

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use penstock_scenario::{Fabric, Pairs, Scenario, Selector};
 
-use super::{parse_with, scenarios};
+use super::parse_with;
 
 fn fabric(text: &str) -> Fabric {
     let link = "{ rate = \"1 Gb/s\", delay = \"5 us\" }";
@@ -165,24 +165,6 @@ fn pairs() {
             .all(|(source, destination)| source != destination)
     );
     assert_eq!(random.iter().collect::<HashSet<_>>().len(), 4);
-}
-
-#[test]
-fn base_round_trip_times() {
-    let demo = scenarios()
-        .into_iter()
-        .find(|path| path.ends_with("demo.toml"))
-        .unwrap();
-    let text = std::fs::read_to_string(&demo).unwrap();
-    let demo = Scenario::parse(&text, &demo, &[]).unwrap();
-    assert_eq!(demo.fabric.base_rtt().as_micros(), 100);
-    assert_eq!(
-        fabrics()
-            .iter()
-            .map(|f| f.base_rtt().as_micros())
-            .collect::<Vec<_>>(),
-        [30, 60, 40, 60, 40]
-    );
 }
 
 #[test]

@@ -102,7 +102,7 @@ impl Layout {
         Layout {
             hosts: built.nodes[..built.hosts].to_vec(),
             switches: built.nodes[built.hosts..].to_vec(),
-            rtt_s: ports::rtt(&scenario.fabric, &built).as_secs_f64(),
+            rtt_s: ports::rtt(&built).as_secs_f64(),
             ports: built.links.iter().enumerate().map(port).collect(),
             ends: ends.collect(),
         }

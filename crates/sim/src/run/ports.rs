@@ -26,12 +26,8 @@ const LEAST_RTT: Time = Time::from_micros(10);
 const LOSSLESS_BYTES: u64 = 1 << 30;
 
 /// The longest round trip by propagation, as the policies know it.
-pub fn rtt(spec: &penstock_scenario::Fabric, fabric: &Fabric) -> Time {
-    let differs = spec.port_at().values().any(|port| port.delay.is_some());
-    let longest = match differs {
-        true => Routes::new(fabric).longest_round_trip(fabric),
-        false => spec.base_rtt(),
-    };
+pub fn rtt(fabric: &Fabric) -> Time {
+    let longest = Routes::new(fabric).longest_round_trip(fabric);
     longest.max(LEAST_RTT)
 }
 
@@ -74,7 +70,7 @@ pub fn set_up(
     let longest = scenario.longest_packet();
     set_losses(simulation, &scenario.fabric, fabric, seed);
     set_pfc(simulation, &scenario.fabric, fabric, longest);
-    let rtt = rtt(&scenario.fabric, fabric);
+    let rtt = rtt(fabric);
     let of_any = port_params(scheme);
     // Credit behind the ports is where hosts are, or where a dumbbell's link ends.
     let is_dumbbell = matches!(scenario.fabric, penstock_scenario::Fabric::Dumbbell(_));

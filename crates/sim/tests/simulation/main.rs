@@ -14,6 +14,7 @@ mod losses;
 mod measures;
 mod pfc;
 mod reuse;
+mod round_trips;
 mod shards;
 mod shards_fuzz;
 mod shims;

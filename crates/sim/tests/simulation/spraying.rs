@@ -162,7 +162,6 @@ fn a_list_of_cables_is_a_fabric() {
         scenario.fabric.switches(),
         ["left", "mid", "other", "right"]
     );
-    assert_eq!(scenario.fabric.base_rtt().as_secs_f64(), 80e-6);
     for scheme in ["drop-tail", "fairq", "sicc", "grant"] {
         let outcome = outcome(&text, scheme);
         assert_eq!(outcome.groups["some"].finished, 40, "{scheme}");
@@ -233,12 +232,8 @@ fn graphml_and_lists_in_files_are_read() {
         );
         let outcome = run(&scenario, &Inputs::default(), "drop-tail", 1, &|_| true).unwrap();
         assert_eq!(outcome.groups["some"].finished, 40);
-        found.push((
-            scenario.fabric.base_rtt(),
-            outcome.groups["some"].fct_s.unwrap().mean,
-        ));
+        found.push(outcome.groups["some"].fct_s.unwrap().mean);
     }
     std::fs::remove_dir_all(&folder).unwrap();
-    assert_eq!(found[0].0, found[1].0);
-    assert!((found[0].0.as_secs_f64() - 2.0 * 6e-6).abs() < 1e-12);
+    assert_eq!(found[0], found[1]);
 }
