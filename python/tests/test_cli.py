@@ -22,6 +22,8 @@ COMMANDS = [command.name or command.callback.__name__ for command in cli.app.reg
 SLOW = {"polars", "matplotlib", "numpy", "rich.console", "optuna"}
 """What takes longer to load than an error may take, 0.3 s."""
 PENSTOCK = Path(sys.executable).with_name("penstock")
+SWEPT = ("--over", "tcp.mss=1 kB")
+TUNED = ("--scheme", "hscc", "--minimize", "mice.fct.p99")
 
 
 def penstock(*arguments, cwd=None, code=0, stdin=""):
@@ -204,6 +206,8 @@ def test_the_help_describes_each_command_in_a_whole_sentence():
         (["run", "demo", "--set", "trafic.mice.flows=1"], 2, "trafic"),
         (["run", "demo", "--out", "/"], 2, "give another --out"),
         (["run", "demo", "--out", "/dev/null/run"], 2, "cannot be written (/dev/null is"),
+        (["sweep", "demo", *SWEPT, "--out", "/dev/null/s"], 2, "/dev/null/s: cannot be written ("),
+        (["tune", "demo", *TUNED, "--out", "/dev/null/t"], 2, "/dev/null/t: cannot be written ("),
         (["report", "/"], 2, "nothing to report on"),
         (["report", "runs/nowhere"], 2, "runs/nowhere: no such folder"),
         (["reproduce", "sic-4"], 2, "no such experiment"),

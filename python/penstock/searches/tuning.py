@@ -254,7 +254,7 @@ def _folder(out: Path | None, name: str, question: Question) -> Path:
     """The folder: one that holds the same question, a new one, or an empty one.
 
     Raises:
-        ScenarioError: `out` holds something else.
+        ScenarioError: `out` holds something else, or cannot be written.
     """
     digest = question.as_json()
 
@@ -265,5 +265,6 @@ def _folder(out: Path | None, name: str, question: Question) -> Path:
     if folder.exists() and not is_usable(folder):
         message = f"{folder}: holds another search, or something else; give another --out"
         raise ScenarioError(message)
+    folders.check_target(folder, folders.SEARCH)
     folder.mkdir(parents=True, exist_ok=True)
     return folder

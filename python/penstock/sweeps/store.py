@@ -46,23 +46,22 @@ def folder_for(request: Mapping[str, Any], name: str, out: Path | None) -> Path:
     """The folder of a sweep: `out`, or `runs/NAME-sweep` with a number where that is another's.
 
     Raises:
-        ScenarioError: `out` holds something else.
+        ScenarioError: `out` holds something else, or cannot be written.
     """
 
     def is_usable(folder: Path) -> bool:
         is_ours = folders.has_kind(folder, folders.SWEEP)
         return _is_same(read_request(folder), request) if is_ours else folders.is_empty(folder)
 
-    if out is None:
-        return folders.free(f"{name}-sweep", is_usable=is_usable)
-    folders.check_target(out, folders.SWEEP)
-    if folders.has_kind(out, folders.SWEEP) and not is_usable(out):
+    folder = out or folders.free(f"{name}-sweep", is_usable=is_usable)
+    folders.check_target(folder, folders.SWEEP)
+    if folders.has_kind(folder, folders.SWEEP) and not is_usable(folder):
         message = (
-            f"{out}: holds a sweep of another scenario, files, keys, substrate or build of "
+            f"{folder}: holds a sweep of another scenario, files, keys, substrate or build of "
             "Penstock; give another --out"
         )
         raise ScenarioError(message)
-    return out
+    return folder
 
 
 def _is_same(first: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
