@@ -62,8 +62,12 @@ HEADERS_BYTES = 240
 WRK_DELAYS = 0.3
 """ACKs that a server delays for each wrk, which opens and closes a connection to see whether it is
 there: that of the FIN, if nginx does not close before the next tick."""
-PAUSES = {"think": "38 us", "server_think": "105 us"}
-"""From an answer to ab's next SYN, and from a request to nginx's answer: medians in captures."""
+PAUSES = {
+    "think": {"lognormal": "38 us", "sigma": 0.45},
+    "server_think": {"lognormal": "105 us", "sigma": 0.72},
+}
+"""From an answer to ab's next SYN, and from a request to nginx's answer: the medians in captures,
+and the spread from the 10th to the 90th percentile, 30 to 96 and 45 to 284 us."""
 REQUEST = {("ab", "new"): "85 B", ("ab", "persistent"): "109 B", ("wrk", "persistent"): "41 B"}
 """Of each client."""
 SCHEMES = ("drop-tail", "fairq", "hscc")
@@ -321,10 +325,14 @@ def show(rows: list[dict[str, Any]]) -> None:
 
 def text(name: str, row: dict[str, Any]) -> str:
     """A number of both sides."""
+    kernel, simulator = (shown(name, row[side][name]) for side in ("kernel", "simulator"))
+    return f"{name} {kernel} / {simulator}"
+
+
+def shown(name: str, value: float | None) -> str:
+    """A number with its unit."""
     factor, unit = UNITS.get(name, (1.0, ""))
-    pair = (row[side][name] for side in ("kernel", "simulator"))
-    shown = ("none" if value is None else f"{factor * value:.4g}" for value in pair)
-    return f"{name} {' / '.join(shown)}{unit}"
+    return "none" if value is None else f"{factor * value:.4g}{unit}"
 
 
 if __name__ == "__main__":

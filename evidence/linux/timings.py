@@ -3,10 +3,10 @@
 
 Plays each cell that `calibrate.py --on sim` finds apart once more in the simulator, with other
 times of the laboratory's programs and links: one process that takes 25 to 110 us from one event to
-the next (in calibrate.py 50 in the mean); nginx with ab or wrk that take half or twice as long, or
-times that vary; a jitter of 10 or 25 us on the hosts' links. A number is explained if with one of
-these it is within the tolerance of the kernel's, or if the kernel's is between two of them. Takes
-half a minute and needs no privileges.
+the next (in calibrate.py 50 in the mean); nginx with ab or wrk that take half or twice as long,
+times that do not vary, or vary more; a jitter of 10 or 25 us on the hosts' links. A number is
+explained if with one of these it is within the tolerance of the kernel's, or if the kernel's is
+between two of them. Takes half a minute and needs no privileges.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import calibrate
-from calibrate import ROOT, SIMULATOR, Numbers, means, play
+from calibrate import PAUSES, ROOT, SIMULATOR, Numbers, means, play
 
 from penstock.units import to_seconds
 
@@ -49,9 +49,9 @@ def main() -> None:
     print("| apart in | scheme | number | kernel | simulator | with other times | explained |")
     print("|---|---|---|---|---|---|---|")
     for one in found:
-        factor, unit = calibrate.UNITS.get(one["number"], (1.0, ""))
         kernel, simulator, low, high = (
-            f"{factor * one[side]:.4g}{unit}" for side in ("kernel", "simulator", "least", "most")
+            calibrate.shown(one["number"], one[side])
+            for side in ("kernel", "simulator", "least", "most")
         )
         explained = "yes" if one["explained"] else ""
         names = f"{one['scenario']} | {one['scheme']} | {one['number']}"
@@ -83,12 +83,15 @@ def changes(client: str | None) -> Iterator[dict[str, Any]]:
         yield from ({"times": {"event_loop": took}} for took in PROCESS)
     else:
         for factor in (0.5, 2.0):
-            pauses = calibrate.PAUSES.items()
-            yield {
-                "times": {key: f"{1e9 * factor * to_seconds(took):.0f} ns" for key, took in pauses}
-            }
+            yield {"times": {key: took | slower(took, factor) for key, took in PAUSES.items()}}
+        yield {"times": {key: took["lognormal"] for key, took in PAUSES.items()}}
         yield {"times": {key: {"exponential": took} for key, took in MEANS.items()}}
     yield from ({"links": {"jitter": jitter}} for jitter in JITTER)
+
+
+def slower(took: dict[str, Any], factor: float) -> dict[str, Any]:
+    """The median of a time, so much longer."""
+    return {"lognormal": f"{1e9 * factor * to_seconds(took['lognormal']):.0f} ns"}
 
 
 def played(one: dict[str, Any], scheme: str) -> Numbers:
