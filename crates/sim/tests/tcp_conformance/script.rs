@@ -49,14 +49,20 @@ pub struct Segment {
 
 type Parsed<T> = Result<T, String>;
 
+const LICENCE: &str = "# SPDX-License-Identifier: Apache-2.0\n";
+
 pub fn parse(text: &str) -> Parsed<Script> {
     let mut script = Script {
         cfg: Config::newreno_ns2(),
         peer_isn: 0,
         steps: Vec::new(),
     };
-    if !text.starts_with("# RFC") && !text.starts_with("# Linux") && !text.starts_with("# ns-2") {
-        return Err("the first line must name what is checked: `# RFC ...`".into());
+    let title = text.strip_prefix(LICENCE).unwrap_or_default();
+    let sources = ["# RFC", "# Linux", "# ns-2"];
+    if !sources.iter().any(|source| title.starts_with(source)) {
+        return Err(
+            "after the licence the first line must name what is checked: `# RFC ...`".into(),
+        );
     }
     let mut now = Time::ZERO;
     for (index, raw) in text.lines().enumerate() {
