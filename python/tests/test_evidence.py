@@ -399,8 +399,9 @@ def test_a_difference_is_explained_by_times_that_reach_the_kernels_number(
         **{"kernel": {"drops": kernel}, "simulator": {"drops": 15.0}},
     }
     pauses = [change["times"]["think"] for change in timings.changes("ab") if "times" in change]
-    assert pauses == ["19000 ns", "76000 ns", {"exponential": "70 us"}]
-    others = iter([*with_others, *[with_others[0]] * 3])
+    half, double = ({"lognormal": time, "sigma": 0.45} for time in ("19000 ns", "76000 ns"))
+    assert pauses == [half, double, "38 us", {"exponential": "70 us"}]
+    others = iter([*with_others, *[with_others[0]] * 4])
     monkeypatch.setattr(timings, "played", lambda *_: {"drops": next(others)})
     (found,) = timings.with_others(row, {"a cell": cell})
     assert (found["least"], found["most"]) == (min(with_others), max(with_others))
