@@ -29,13 +29,10 @@ pub fn check(config: &Config) -> Result<()> {
     if let Some(textfile) = &config.metrics.textfile {
         absolute("metrics.textfile", textfile)?;
     }
-    let switch = config.sdn.as_ref().and_then(|sdn| sdn.switch.as_ref());
     if let Some(sdn) = &config.sdn {
         controller(sdn)?;
     }
-    if let Some(switch) = switch {
-        ports_of(switch)?;
-    }
+    let switch = config.sdn.as_ref().and_then(|sdn| sdn.switch.as_ref());
     for (interface, port) in &config.port {
         name("port", interface, true)?;
         let mut counted = switch.iter().flat_map(|switch| switch.ports.keys());
@@ -85,7 +82,7 @@ fn controller(sdn: &Sdn) -> Result<()> {
     if let Some(guest) = twice(sdn.guests.values().flatten()) {
         bail!("sdn.guests: {guest} is there twice; allowed: each address at one interface");
     }
-    Ok(())
+    sdn.switch.as_ref().map_or(Ok(()), ports_of)
 }
 
 fn ports_of(switch: &Switch) -> Result<()> {

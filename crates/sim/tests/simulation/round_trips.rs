@@ -2,8 +2,14 @@
 //! The longest round trip between two hosts, from which schemes derive their intervals.
 
 use super::scenario;
-use penstock_sim::Inputs;
 use penstock_sim::run::Layout;
+use penstock_sim::{Inputs, Scenario};
+use std::path::Path;
+
+/// As the schemes know it, seconds.
+pub fn round_trip(scenario: &Scenario) -> f64 {
+    Layout::of(scenario, &Inputs::default()).rtt_s
+}
 
 /// Of a fabric whose cables without a delay of their own have 5 us, microseconds.
 fn of(fabric: &str) -> f64 {
@@ -24,8 +30,18 @@ fn of(fabric: &str) -> f64 {
         "#,
         fabric.replace("LINK", link)
     );
-    let layout = Layout::of(&scenario(&text), &Inputs::default());
-    (layout.rtt_s * 1e9).round() / 1e3
+    (round_trip(&scenario(&text)) * 1e9).round() / 1e3
+}
+
+#[test]
+fn the_demo_has_one_of_100_us() {
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/penstock/scenarios/demo.toml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(
+        round_trip(&Scenario::parse(&text, &path, &[]).unwrap()),
+        100e-6
+    );
 }
 
 #[test]
