@@ -32,11 +32,11 @@ JITTER = ["10 us", "25 us"]
 def main() -> None:
     """Prints what the command line asks for."""
     parser = argparse.ArgumentParser(description="Play what is apart with other times of programs.")
-    parser.add_argument("--set-aside", action="store_true", help="the half for the verdict alone")
+    parser.add_argument("--set-aside", action="store_true", help="the cells for the verdict alone")
     parser.add_argument("--out", type=Path, default=ROOT / "runs/calibrate", help="journal")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    chosen = calibrate.half(is_aside=arguments.set_aside)
+    chosen = calibrate.sample(is_aside=arguments.set_aside)
     journal = calibrate.Recorded(arguments.out, [SIMULATOR], calibrate.KERNEL)
     with contextlib.closing(journal) as runs:
         calibrate.record(chosen, SIMULATOR, calibrate.REPEATS, runs)

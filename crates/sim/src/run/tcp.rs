@@ -60,7 +60,7 @@ pub fn config(spec: &penstock_scenario::Tcp) -> Config {
         config.receive_buffer = buffer.0.try_into().unwrap_or(u32::MAX);
         config.initial_receive_window = config.initial_receive_window.min(config.receive_buffer);
         // A buffer that the application sets does not grow.
-        config.receive_window_limit = config.receive_buffer;
+        config.receive_memory = config.receive_buffer;
     }
     config
 }

@@ -184,9 +184,13 @@ impl Acks {
 
     /// Half a window of ACKs goes out at once, at most [`Config::quick_acks`] (`tcp_incr_quickack`).
     fn give_credit(&mut self, cfg: &Config, window: u32) {
+        self.give_credit_of(cfg.quick_acks, window);
+    }
+
+    fn give_credit_of(&mut self, most: u8, window: u32) {
         let pairs = window / (2 * self.full_segment as u32).max(1);
         let credit = if pairs == 0 { 2 } else { pairs };
-        self.quick = self.quick.max(credit.min(cfg.quick_acks as u32) as u8);
+        self.quick = self.quick.max(credit.min(most as u32) as u8);
     }
 
     /// Whether ACKs are sent at once for now.
@@ -289,8 +293,9 @@ impl Acks {
         cfg.congestion == Algorithm::Dctcp && segment.has(flag::CE) != self.echo
     }
 
-    /// Remembers what to echo of a segment's ECN marks (RFC 3168 §6.1.3, RFC 8257 §3.2).
-    pub fn note_mark(&mut self, cfg: &Config, segment: &Packet, stats: &mut Stats) {
+    /// Remembers what to echo of a segment's ECN marks (RFC 3168 §6.1.3, RFC 8257 §3.2), while `window` is offered.
+    /// As marks make windows small, Linux then does not delay ACKs (`tcp_data_ecn_check`, `tcp_ecn_accept_cwr`).
+    pub fn note_mark(&mut self, cfg: &Config, segment: &Packet, window: u32, stats: &mut Stats) {
         let is_marked = segment.has(flag::CE);
         stats.marks_received += is_marked as u32;
         if cfg.congestion == Algorithm::Dctcp {
@@ -301,10 +306,17 @@ impl Acks {
             }
             return;
         }
+        let is_linux = cfg.ack_rules == AckRules::Linux;
         if segment.has(flag::CWR) {
             self.echo = false;
+            self.is_urgent |= is_linux && segment.payload > 0;
         }
         if is_marked {
+            if is_linux && !self.echo {
+                self.give_credit_of(cfg.quick_acks.min(2), window);
+                self.interactive = false;
+                self.patience = cfg.ack_patience;
+            }
             self.echo = true;
         }
     }

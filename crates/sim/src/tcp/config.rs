@@ -213,9 +213,12 @@ pub struct Config {
     pub receive_buffer: u32,
     /// Window offered at first, bytes; grows by 2 MSS per segment in order up to the limit in force.
     pub initial_receive_window: u32,
-    /// The first limit of that growth, bytes. It rises up to the buffer as the application reads more
-    /// per round trip (Linux's `tcp_rcv_space_adjust`).
-    pub receive_window_limit: u32,
+    /// Memory for what arrives, at first (Linux's `tcp_rmem[1]`), bytes: the limit of that growth is the share of it
+    /// that is payload. The limit rises up to the buffer as the application reads more per round trip
+    /// (`tcp_rcv_space_adjust`).
+    pub receive_memory: u32,
+    /// Memory that a segment takes in addition to its payload (Linux's `truesize`), bytes.
+    pub segment_overhead: u16,
     /// Segments an ACK may stand for (1: every segment at once; RFC 9293 §3.8.6.3: 2).
     pub ack_every: u8,
     /// The longest an ACK may be delayed.
@@ -349,7 +352,8 @@ impl Config {
             retries: u8::MAX,
             receive_buffer: 65535 << 5,
             initial_receive_window: 65535 << 5,
-            receive_window_limit: 65535 << 5,
+            receive_memory: 65535 << 5,
+            segment_overhead: 0,
             ack_every: 1,
             delayed_ack: Time::from_millis(100),
             ack_patience: Time::from_millis(100),
@@ -404,7 +408,8 @@ impl Config {
             retries: 15,
             receive_buffer: 16 << 20,
             initial_receive_window: 64240,
-            receive_window_limit: 82_944,
+            receive_memory: 128 << 10,
+            segment_overhead: 832,
             ack_every: 2,
             delayed_ack: Time::from_millis(200),
             ack_patience: Time::from_millis(40),
@@ -431,7 +436,8 @@ impl Config {
             window_scale: Some(7),
             receive_buffer: 3 << 20,
             initial_receive_window: 29200,
-            receive_window_limit: 187_520,
+            receive_memory: 187_520,
+            segment_overhead: 0,
             compresses_acks: false,
             ack_rules: AckRules::Linux318,
             bursts: false,

@@ -32,11 +32,14 @@ impl Endpoint {
             if self.acks.ends_run_of_marks(ctx.cfg, segment) && self.timers.is_ack_delayed() {
                 self.send_ack(ctx);
             }
-            self.acks.note_mark(ctx.cfg, segment, &mut self.stats);
+            let window = self.rcv.space();
+            self.acks
+                .note_mark(ctx.cfg, segment, window, &mut self.stats);
         }
+        let sack = self.conn.has_sack();
         let arrival = self
             .rcv
-            .take(ctx.cfg, ctx.now, segment, seq, &mut self.stats);
+            .take(ctx.cfg, ctx.now, segment, seq, sack, &mut self.stats);
         if arrival.delivered {
             events.add(Events::DELIVERED);
         }

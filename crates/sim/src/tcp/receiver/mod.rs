@@ -113,10 +113,10 @@ impl Receiver {
 
     /// The handshake is complete; `mss`: payload of a full segment.
     pub fn establish(&mut self, cfg: &Config, mss: u16, now: Time) {
-        if cfg.receive_window_limit < cfg.receive_buffer {
-            self.limit = cfg.receive_window_limit.max(self.space);
-            let smooths = cfg.ack_rules == AckRules::Linux;
-            let tuning = Tuning::new(mss, self.space, self.nxt, now, smooths);
+        if cfg.receive_memory < cfg.receive_buffer {
+            let tuning = Tuning::new(cfg, mss, self.space, self.nxt, now);
+            self.limit = tuning.first_limit();
+            self.space = self.space.min(self.limit);
             self.tuning = Some(Box::new(tuning));
         }
     }
@@ -233,13 +233,15 @@ impl Receiver {
         self.ts_recent
     }
 
-    /// Takes payload or FIN of an acceptable segment at `seq`.
+    /// Takes payload or FIN of an acceptable segment at `seq`; `sack`: both sides use it. Without it the window does not
+    /// grow ahead of order, or the peer would not count the ACKs as duplicates (`tcp_data_queue_ofo`).
     pub fn take(
         &mut self,
         cfg: &Config,
         now: Time,
         segment: &Packet,
         seq: u64,
+        sack: bool,
         stats: &mut Stats,
     ) -> Arrival {
         let whole = seq.wrapping_add(segment.payload as u64);
@@ -252,7 +254,9 @@ impl Receiver {
             let last = end + (self.fin == end) as u64;
             let has_grown = self.grows
                 && cfg.ack_rules == AckRules::Linux
-                && self.widen(cfg, segment.payload.into());
+                && sack
+                && segment.payload > 0
+                && self.widen(cfg, segment, segment.payload.into());
             return Arrival {
                 has_grown,
                 ..self.take_early(seq, last, stats)
@@ -269,7 +273,12 @@ impl Receiver {
             self.close_gap();
         }
         let arrived = self.nxt - before;
-        let has_grown = arrived > 0 && self.grow_window(cfg, now, segment, arrived);
+        // What had come ahead of order has had its turn.
+        let own = match cfg.ack_rules {
+            AckRules::Linux => arrived.min(segment.payload.into()),
+            _ => arrived,
+        };
+        let has_grown = arrived > 0 && self.grow_window(cfg, now, segment, own);
         let fin = self.fin == self.nxt && !self.peer_fin;
         if fin {
             self.nxt += 1;
@@ -333,9 +342,10 @@ impl Receiver {
             .map_or(0, |reassembly| reassembly.count_repeat(nxt))
     }
 
-    /// The round trip that what arrives shows, where the window's limit may rise.
+    /// The round trip that what arrives shows, where the window's limit may rise; zero before the first, which
+    /// timestamps never show below a millisecond.
     pub fn round_trip(&self) -> Option<Time> {
-        self.tuning.as_ref()?.round_trip()
+        self.tuning.as_ref().map(|tuning| tuning.round_trip())
     }
 
     /// Writes the SACK blocks to report; returns how many.
@@ -355,7 +365,7 @@ impl Receiver {
 
     fn grow(&mut self, cfg: &Config, now: Time, segment: &Packet, arrived: u64) -> bool {
         // tcp_event_data_recv does not grow it for less.
-        let has_grown = arrived >= 128 && self.widen(cfg, arrived);
+        let has_grown = arrived >= 128 && self.widen(cfg, segment, arrived);
         if let Some(tuning) = &mut self.tuning {
             let limit = tuning.on_arrival(segment, self.nxt, self.space, now);
             self.limit = self.limit.max(limit.min(cfg.receive_buffer));
@@ -365,14 +375,36 @@ impl Receiver {
     }
 
     /// The window offered grows by twice `arrived`, by two full segments at least (`tcp_grow_window`; what was
-    /// recorded with linux-3.18 is without the latter); true where it has.
-    fn widen(&mut self, cfg: &Config, arrived: u64) -> bool {
+    /// recorded with linux-3.18 is without the latter), while `segment` is not read yet; true where it has.
+    fn widen(&mut self, cfg: &Config, segment: &Packet, arrived: u64) -> bool {
+        let share = self
+            .tuning
+            .as_mut()
+            .and_then(|tuning| tuning.measure(segment));
+        if let Some(share) = share {
+            self.limit_to(share.min(cfg.receive_buffer));
+        }
+        let (room, mss) = match &self.tuning {
+            Some(tuning) => (self.limit.min(tuning.room_after(segment)), tuning.mss()),
+            None => (self.limit, cfg.mss),
+        };
         let before = self.space;
         let is_whole = cfg.ack_rules == AckRules::Linux;
-        let least = if is_whole { cfg.mss as u64 } else { 0 };
+        let least = if is_whole { mss as u64 } else { 0 };
         let grown = self.space as u64 + 2 * arrived.max(least);
-        self.space = grown.min(self.limit as u64) as u32;
+        self.space = grown.min(room.max(before) as u64) as u32;
         self.space > before
+    }
+
+    /// Where the limit rises, what is offered counts again, as far as it allows (`tcp_set_window_clamp`).
+    fn limit_to(&mut self, limit: u32) {
+        let offered = (self.edge - self.acknowledged).min(limit as u64) as u32;
+        self.space = if limit < self.limit {
+            self.space.min(limit)
+        } else {
+            self.space.max(offered)
+        };
+        self.limit = limit;
     }
 
     /// Bytes offered to the peer.
