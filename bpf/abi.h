@@ -121,7 +121,7 @@ struct judgement {
 	u32 policy;		     /* its number */
 	u32 element;		     /* of map `policy` */
 	u32 side;		     /* enum policy_side */
-	u32 reserved;
+	u32 is_counted;		     /* 1: as a packet that is left alone */
 };
 
 /*

@@ -174,6 +174,7 @@ static __always_inline void policy_begin(const struct port_config *config,
 	judgement->policy = config->policy; /* which may be another by now */
 	judgement->element = 2 * (state->id & PORT_SLOT_MASK) + (judgement->policy & 1);
 	judgement->side = SIDE_CONTROLLED;
+	judgement->is_counted = 0;
 #define SIDE_NOTE(name, ...) judgement->before.name = counted->name;
 	CANARY_PORT_COUNTERS(SIDE_NOTE)
 }
@@ -228,15 +229,20 @@ static __always_inline void policy_on_acks(const struct port_config *config,
 		judgement->side = policy_judge(skb, packet, judgement->element, 1, 0);
 }
 
-/* Whether the packet is to be left alone; counted by reason then. */
+/*
+ * Whether the packet is to be left alone. Drop, priority, mark and window each ask, but the packet
+ * counts once, by reason.
+ */
 static __always_inline _Bool policy_spares(const struct port_config *config,
 					   struct port_counters *counted)
 {
-	const struct judgement *judgement = policy_judgement(config, counted);
+	struct judgement *judgement = policy_judgement(config, counted);
 
 	if (!judgement || judgement->side == SIDE_CONTROLLED)
 		return 0;
-	counted->passed[judgement->side == SIDE_HELD_OUT ? PASS_HELD_OUT : PASS_EXCLUDED]++;
+	counted->passed[judgement->side == SIDE_HELD_OUT ? PASS_HELD_OUT : PASS_EXCLUDED] +=
+		!judgement->is_counted;
+	judgement->is_counted = 1;
 	return 1;
 }
 

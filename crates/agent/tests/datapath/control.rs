@@ -6,7 +6,7 @@ use crate::common::packet::{ACK, FIN, RST, SYN, Segment};
 use crate::port::{DROP, NEXT, Port};
 
 const EGRESS: &str = "hscc_egress";
-const PORT_DROPS: u32 = 1 << 2;
+pub const PORT_DROPS: u32 = 1 << 2;
 
 /// Any data is beyond it, on an empty queue too.
 const SIGMA_BYTES: u32 = 100;

@@ -4,7 +4,8 @@
 use penstockd::port::policy::Policy;
 
 use super::common::packet::{Segment, ethernet, vxlan};
-use super::port::Port;
+use super::control::PORT_DROPS;
+use super::port::{NEXT, Port};
 use super::segments::{ack, flows, open, syn, syn_ack};
 
 fn policy(exclude: &[&str], include: &[&str], canary: Option<f64>) -> Policy {
@@ -91,6 +92,35 @@ fn rules_choose_flows_by_what_they_match() {
     assert!(is_controlled(&port, &policy(&rules, &[], None), &four, 0));
     rules.push("tcp:80");
     assert!(!is_controlled(&port, &policy(&rules, &[], None), &four, 0));
+}
+
+/// However many treatments a port has for it: an early drop, a priority, a mark.
+#[test]
+fn a_packet_that_is_left_alone_counts_once() {
+    let data = Segment::new("10.0.0.1", "10.0.0.2").with(|s| (s.ecn, s.payload) = (2, 1000));
+    let pure_ack = data.with(|s| s.payload = 0);
+    let port = Port::new();
+    port.queue(10_000);
+    for (number, rules, reason) in [
+        (1, policy(&["tcp:80"], &[], None), "excluded"),
+        (2, policy(&[], &[], Some(0.0)), "held_out"),
+    ] {
+        port.control(&rules, number);
+        port.configure(|config| {
+            config.policy = number;
+            config.mark_bytes = 1;
+            config.control_priority = 7;
+            config.schemes.hscc.sigma_bytes = 100;
+            config.flags = PORT_DROPS;
+        });
+        for (passed, packet) in (1..).zip([&data, &pure_ack]) {
+            assert_eq!(
+                port.outcome("hscc_egress", &packet.frame()),
+                (NEXT, 0, packet.frame())
+            );
+            assert_eq!(port.passed(reason), passed);
+        }
+    }
 }
 
 /// The addresses inside a tunnel are the connection's; those outside belong to the hosts.
