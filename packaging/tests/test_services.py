@@ -56,6 +56,13 @@ def test_services_restart_without_limit():
         assert "\nStartLimitIntervalSec=0\n" in text, unit
 
 
+def test_a_reload_is_the_daemons_answer_and_needs_no_other_package():
+    lines = (PACKAGING / AGENT).read_text("utf-8").splitlines()
+    assert [line for line in lines if line.startswith("ExecReload=")] == [
+        "ExecReload=/usr/sbin/penstockd reload"
+    ]
+
+
 @pytest.mark.parametrize(
     ("script", "units"),
     [("prerm", [HOOK, AGENT]), ("penstock-controller.prerm", [CONTROLLER])],
@@ -67,6 +74,11 @@ def test_a_removal_leaves_no_service_on(tmp_path, script, units):
     assert ("--now" in made[0]) == IS_RUNNING
     detach = ["penstockd detach --all --config /etc/penstock/penstockd.toml"]
     assert made[1:] == (detach if AGENT in units else [])
+
+
+@pytest.mark.skipif(IS_RUNNING, reason="a host, where a port that stays is a fault")
+def test_the_package_can_be_removed_from_an_image_that_lacks_privileges(tmp_path):
+    calls(tmp_path, "prerm", "remove", fails="detach")
 
 
 def test_the_controller_is_not_enabled(tmp_path):

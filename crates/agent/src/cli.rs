@@ -9,7 +9,7 @@ use clap::{Parser, Subcommand};
 use penstock_linux::note;
 
 use crate::attach::load;
-use crate::commands::{attach, check, detach, limit, pause, run, sicc, status};
+use crate::commands::{attach, check, detach, limit, pause, reload, run, sicc, status};
 use crate::format::printable_lines;
 use crate::host::signals;
 use crate::{metrics, observe, watch};
@@ -42,6 +42,8 @@ pub enum Command {
     Status(status::Args),
     /// Run the daemon: apply the configuration and keep ports' heartbeats alive.
     Run(run::Args),
+    /// Have the daemon read its configuration again, and report whether it accepts it.
+    Reload(reload::Args),
     /// Check whether this machine can run Penstock; list what is missing.
     Check(check::Args),
     /// Show ports live, in the terminal.
@@ -62,6 +64,7 @@ fn dispatch(command: Command) -> Result<()> {
         Command::Sicc(args) => sicc::run(args),
         Command::Status(args) => status::run(args),
         Command::Run(args) => run::run(args),
+        Command::Reload(args) => reload::run(args),
         Command::Check(args) => check::run(args),
         Command::Watch(args) => watch::run(args),
         Command::Observe(args) => observe::run(args),

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Numbers as people read them.
+//! Numbers and names as people read them.
+
+use std::path::Path;
 
 /// Text without control characters, which a terminal or a log would obey.
 pub fn printable(text: &str) -> String {
@@ -9,6 +11,16 @@ pub fn printable(text: &str) -> String {
 /// The same of text that has lines.
 pub fn printable_lines(text: &str) -> String {
     text.replace(|c: char| c.is_control() && c != '\n', "?")
+}
+
+/// A path as one word of a command line for a POSIX shell.
+pub fn shell_word(path: &Path) -> String {
+    let text = printable(&path.display().to_string());
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+=:,@%".contains(&byte);
+    match !text.is_empty() && text.bytes().all(is_plain) {
+        true => text,
+        false => format!("'{}'", text.replace('\'', r"'\''")),
+    }
 }
 
 /// Three significant digits and a prefix of powers of 1000: `2.9 kB`, `200 Mb/s`.
@@ -98,6 +110,7 @@ pub fn sparkline(values: &[u32], full: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     #[test]
     fn numbers_keep_two_or_three_digits() {
@@ -122,6 +135,24 @@ mod tests {
     fn a_name_cannot_give_orders_to_a_terminal() {
         assert_eq!(printable("a\x1b[31m\n\u{9b}b"), "a?[31m??b");
         assert_eq!(printable_lines("eth\x1b0: x\né\n"), "eth?0: x\né\n");
+    }
+
+    #[test]
+    fn a_path_is_one_word_for_a_shell() {
+        for path in [
+            "out/seen-1.toml",
+            "my runs/seen.toml",
+            "it's $HOME/`x`;*",
+            "\"\\\"",
+            "é",
+        ] {
+            let word = shell_word(Path::new(path));
+            let script = format!("printf '<%s>' {word}");
+            let output = Command::new("sh").args(["-c", &script]).output().unwrap();
+            let read = String::from_utf8(output.stdout).unwrap();
+            assert_eq!(read, format!("<{path}>"), "{word}");
+        }
+        assert_eq!(shell_word(Path::new("out/seen-1.toml")), "out/seen-1.toml");
     }
 
     #[test]

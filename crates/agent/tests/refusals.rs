@@ -43,7 +43,11 @@ fn what_is_no_name_of_an_interface() {
     lab.ok(&FAIRQ);
     let precious = lab.folder.path().join("precious");
     std::fs::create_dir_all(precious.join("folder")).unwrap();
-    for name in [precious.to_str().unwrap(), "", "eth1/"] {
+    // In the names of pins a colon stands for a dot.
+    let vlan = "eth1.7";
+    cable((lab.near(), vlan), (lab.near(), "peer7"), 1);
+    lab.ok(&["attach", vlan, "--scheme", "fairq", "--buffer", "1 MB"]);
+    for name in [precious.to_str().unwrap(), "", "eth1/", "eth1:7"] {
         let line = lab.refused(&["detach", name]);
         assert!(line.contains("is not attached"), "{line}");
         let line = lab.refused(&["status", name]);
@@ -51,7 +55,45 @@ fn what_is_no_name_of_an_interface() {
     }
     assert!(precious.join("folder").exists());
     assert_eq!(lab.status()["acting"], true);
+    lab.ok(&["detach", vlan]);
     lab.ok(&["detach", PORT]);
+}
+
+#[test]
+fn an_interface_can_have_the_names_that_the_kernel_takes() {
+    let netns = testkit::namespace();
+    let is_taken = |name: &str| {
+        let create = || link::create_veth(name, "peer", &netns, 1);
+        let is_taken = netns.run(create).unwrap().is_ok();
+        if is_taken {
+            netns.run(|| link::delete(name)).unwrap().unwrap();
+        }
+        is_taken
+    };
+    for name in [
+        "a23456789012345",
+        "a234567890123456",
+        ".",
+        "..",
+        "...",
+        "a/b",
+        "a:b",
+        "a b",
+        "a\tb",
+        "a\x0bb",
+        "a\x01b",
+        "a*b?",
+        "é",
+        "à", // its second byte is the blank of Latin-1
+        "a\u{2003}b",
+        "a\u{85}b",
+    ] {
+        assert_eq!(link::is_name(name), is_taken(name), "{name:?}");
+    }
+    // The kernel finds a name for the empty one, and reads none beyond a zero.
+    for name in ["", "a\0b"] {
+        assert!(!link::is_name(name), "{name:?}");
+    }
 }
 
 #[test]
@@ -68,7 +110,14 @@ fn what_the_machine_lacks() {
         "{line}"
     );
 
-    for arguments in ["attach eth1 --scheme fairq", "detach eth1", "status"] {
+    for arguments in [
+        "attach eth1 --scheme fairq",
+        "detach eth1",
+        "detach --all",
+        "status",
+        "metrics",
+        "metrics --textfile /tmp/agent-no-privileges.prom",
+    ] {
         let mut command = Command::new("setpriv");
         command
             .args(["--bounding-set=-all", PENSTOCKD])
@@ -76,8 +125,9 @@ fn what_the_machine_lacks() {
         let (is_accepted, line) = outcome(&testkit::output(&mut command, PATIENCE));
         assert!(
             !is_accepted && line.contains("needs CAP_NET_ADMIN, CAP_PERFMON, CAP_BPF"),
-            "{line}"
+            "{arguments}: {line}"
         );
+        assert_eq!(line.trim_end().lines().count(), 1, "{arguments}: {line}");
     }
     let pins = lab.pins();
     let output = lab.output(&["check", "--json", "--pins", pins.to_str().unwrap()]);

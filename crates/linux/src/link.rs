@@ -54,12 +54,21 @@ pub fn index(name: &str) -> Result<Option<u32>> {
     Ok(find(name)?.map(|link| link.index))
 }
 
-/// The interface `name`; none if it does not exist.
+/// Whether an interface can have this name (the kernel's `dev_valid_name`).
+pub fn is_name(name: &str) -> bool {
+    // The kernel's blanks are those of Latin-1, also where they are a part of a character of UTF-8.
+    let is_allowed = |byte| !matches!(byte, 0 | 9..=13 | b' ' | b'/' | b':' | 0xa0);
+    (1..=LONGEST_NAME).contains(&name.len())
+        && !matches!(name, "." | "..")
+        && name.bytes().all(is_allowed)
+}
+
+/// The interface `name`, maybe an alternative one; none if it does not exist.
 ///
 /// # Errors
 /// The kernel gives no answer.
 pub fn find(name: &str) -> Result<Option<Link>> {
-    if name.is_empty() || name.len() > LONGEST_NAME {
+    if !is_name(name) {
         return Ok(None);
     }
     let mut message = LinkMessage::default();

@@ -8,6 +8,7 @@ use anyhow::Result;
 use super::each::each_port;
 use crate::attach::detach::{detach, detachable};
 use crate::daemon::config::Agent;
+use crate::host::requirements;
 use crate::port::PinsArg;
 
 /// Options of `penstockd detach`.
@@ -40,6 +41,7 @@ pub struct Args {
 /// # Errors
 /// One line: what is wrong and what to do. The other ports are detached nevertheless.
 pub fn run(args: Args) -> Result<()> {
+    requirements::require_capabilities()?;
     let pins = match &args.config {
         Some(path) => Agent::read_pins(path)?,
         None => args.pins,
@@ -48,5 +50,8 @@ pub fn run(args: Args) -> Result<()> {
         Some(interface) => vec![interface],
         None => detachable(&pins)?,
     };
-    each_port(&pins, ports, "detached", |port| detach(&pins, port))
+    each_port(&pins, ports, |port| {
+        detach(&pins, port)?;
+        Ok("detached".to_owned())
+    })
 }

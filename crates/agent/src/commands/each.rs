@@ -6,7 +6,7 @@ use anyhow::{Result, anyhow};
 use crate::host::{output, signals};
 use crate::port::PinsArg;
 
-/// Does `work` at each port, and prints `words` for each where it succeeds.
+/// Does `work` at each port, and prints what it returns of each where it succeeds.
 ///
 /// # Errors
 /// In one line, all that was refused, or that nothing can be printed; all other ports are done
@@ -14,8 +14,7 @@ use crate::port::PinsArg;
 pub fn each_port(
     pins: &PinsArg,
     interfaces: Vec<String>,
-    words: &str,
-    work: impl Fn(&str) -> Result<()>,
+    work: impl Fn(&str) -> Result<String>,
 ) -> Result<()> {
     if interfaces.is_empty() {
         return output::print_no_port(&pins.dir);
@@ -25,7 +24,7 @@ pub fn each_port(
     let mut printed = Ok(());
     for interface in interfaces {
         match work(&interface) {
-            Ok(()) => printed = printed.and(output::print(&format!("{interface}: {words}\n"))),
+            Ok(words) => printed = printed.and(output::print(&format!("{interface}: {words}\n"))),
             Err(error) => refusals.push(format!("{error:#}")),
         }
     }

@@ -7,6 +7,7 @@ pub mod detach;
 mod each;
 pub mod limit;
 pub mod pause;
+pub mod reload;
 pub mod run;
 pub mod sicc;
 pub mod status;

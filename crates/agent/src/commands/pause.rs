@@ -7,7 +7,7 @@ use penstock_scenario::units::Time;
 use super::each::each_port;
 use crate::host::clock::monotonic_ns;
 use crate::host::{audit, requirements};
-use crate::port::PinsArg;
+use crate::port::{PinsArg, Port};
 
 /// The ports that a command is for.
 #[derive(clap::Args, Debug)]
@@ -63,7 +63,9 @@ pub fn pause(args: PauseArgs) -> Result<()> {
         Some(time) => (now.saturating_add(time.as_nanos()), format!("for {time}")),
         None => (u64::MAX, "until penstockd resume".to_owned()),
     };
-    each(&args.ports, now, until, &format!("paused {how_long}"))
+    each(&args.ports, now, until, |_| {
+        Ok(format!("paused {how_long}"))
+    })
 }
 
 /// Runs `penstockd resume`.
@@ -71,22 +73,36 @@ pub fn pause(args: PauseArgs) -> Result<()> {
 /// # Errors
 /// As [`pause`].
 pub fn resume(args: ResumeArgs) -> Result<()> {
-    each(&args.ports, 0, 0, "acts again")
+    each(&args.ports, 0, 0, |port| {
+        let is_alive = port.heartbeat_age_ns()? <= port.config()?.stale_ns;
+        Ok(match is_alive {
+            true => "no longer paused",
+            false => {
+                "no longer paused, but its heartbeat is stale: packets pass untouched; do: systemctl start penstockd"
+            }
+        }
+        .to_owned())
+    })
 }
 
-/// Pauses ports from one time to another, and prints what they do now.
-fn each(ports: &Ports, from_ns: u64, until_ns: u64, words: &str) -> Result<()> {
+/// Pauses ports from one time to another, and prints what each does now.
+fn each(
+    ports: &Ports,
+    from_ns: u64,
+    until_ns: u64,
+    words: impl Fn(&Port) -> Result<String>,
+) -> Result<()> {
     requirements::require_capabilities()?;
     let interfaces = match ports.all {
         true => ports.pins.interfaces()?,
         false => ports.interfaces.clone(),
     };
-    each_port(&ports.pins, interfaces, words, |interface| {
-        set(&ports.pins, interface, from_ns, until_ns)
+    each_port(&ports.pins, interfaces, |interface| {
+        words(&set(&ports.pins, interface, from_ns, until_ns)?)
     })
 }
 
-fn set(pins: &PinsArg, interface: &str, from_ns: u64, until_ns: u64) -> Result<()> {
+fn set(pins: &PinsArg, interface: &str, from_ns: u64, until_ns: u64) -> Result<Port> {
     if !pins.has(interface) {
         return Err(pins.not_attached(interface));
     }
@@ -101,5 +117,5 @@ fn set(pins: &PinsArg, interface: &str, from_ns: u64, until_ns: u64) -> Result<(
         u64::MAX => audit::log("pause", interface, &[]),
         _ => audit::log("pause", interface, &[("seconds", &seconds.to_string())]),
     }
-    Ok(())
+    Ok(port)
 }

@@ -18,8 +18,8 @@ Examples:
   penstockd run --check-config ./penstockd.toml     is this file valid? No port is touched
   penstockd run --dry-run                       what a reload would change, interface by interface
 
-SIGHUP (systemctl reload penstockd) reads the configuration again without a gap; an invalid one is
-rejected with an error, and the old one stays in force. Without --detach, SIGTERM leaves all ports
+penstockd reload (systemctl reload penstockd) makes the daemon read its configuration again, without
+a gap; SIGHUP does the same, but reports to the log only. Without --detach, SIGTERM leaves all ports
 attached: the next start takes over; without one, packets pass untouched once the heartbeat is
 stale. To detach schemes: penstockd detach.")]
 pub struct Args {

@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use penstock_linux::link::LONGEST_NAME;
+use penstock_linux::link::{LONGEST_NAME, is_name};
 use penstock_scenario::units::Time;
 
 use super::config::{Agent, Config, Sdn, Switch, is_matched};
@@ -101,18 +101,14 @@ fn ports_of(switch: &Switch) -> Result<()> {
     Ok(())
 }
 
-/// Refuses what no interface can be called (`dev_valid_name`), or no pattern can match.
+/// Refuses what no interface can be called, or no pattern can match.
 fn name(key: &str, name: &str, is_pattern: bool) -> Result<()> {
-    let length = name
-        .bytes()
-        .filter(|&byte| !is_pattern || byte != b'*')
-        .count();
-    let allowed = |one: char| !one.is_whitespace() && !matches!(one, '/' | ':' | '\0');
+    let matches_some = || {
+        let shortest = name.replace('*', "");
+        shortest != name && (is_name(&shortest) || is_name(&format!("{shortest}x")))
+    };
     ensure!(
-        !name.is_empty()
-            && length <= LONGEST_NAME
-            && name.chars().all(allowed)
-            && !matches!(name, "." | ".."),
+        is_name(name) || is_pattern && matches_some(),
         "{key}: no interface can be called {name:?}; allowed: 1 to {LONGEST_NAME} bytes without blanks, \
          \"/\" and \":\""
     );
@@ -196,6 +192,7 @@ mod tests {
             "*",
             "a23456789012345",
             "*a23456789012345*",
+            "*.",
             "tap??",
         ] {
             assert_eq!(port(name), "", "{name}");

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`config`] | the configuration |
 //! | [`plan`] | what a start or a reload would change |
+//! | [`requests`] | requests for a reload, which are answered |
 //! | `ports`, `settled` | the ports; what configured ones were attached to |
 //! | `exports` | metrics, served or written to a file |
 //! | `controller`, `frames` | conversations with controllers; their Ethernet frames |
@@ -23,12 +24,14 @@ mod exports;
 mod frames;
 pub mod plan;
 mod ports;
+pub mod requests;
 mod settled;
 
-use std::path::PathBuf;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
 use penstock_linux::{monitor::LinkMonitor, note};
 
@@ -38,6 +41,7 @@ use crate::host::{audit, requirements, systemd};
 use config::Config;
 use exports::Exports;
 use ports::Ports;
+use requests::Requests;
 
 /// Interval between checks for pins that come and go. Changes of interfaces are reported by the
 /// kernel.
@@ -55,6 +59,7 @@ pub fn run(path: PathBuf, detach: bool) -> Result<()> {
     let _lock = config.agent.pins().lock_daemon(&path)?;
     signals::outlive_readers();
     let signals = Signals::hold();
+    let requests = Requests::listen(&config.agent.pins());
     let monitor = LinkMonitor::open()?;
     let mut exports = Exports::begin(&config)?;
     controller::begin(config.sdn.as_ref(), config.agent.pins())?;
@@ -62,58 +67,73 @@ pub fn run(path: PathBuf, detach: bool) -> Result<()> {
     ports.follow(&config);
     ports.remove_other_versions(&config);
     systemd::ready(&ports.summary());
+    let mut events = vec![monitor.as_fd()];
+    events.extend(requests.as_fd());
     loop {
         systemd::watchdog();
         exports.write();
-        match signals.wait_or(&monitor, FOLLOW) {
-            Some(Signal::End) => {
-                systemd::stopping();
-                if detach {
-                    let without_ports = Config {
-                        port: IndexMap::new(),
-                        ..config.clone()
-                    };
-                    ports.change(&config, &without_ports);
-                }
-                return Ok(());
+        let signal = signals.wait_or(&events, FOLLOW);
+        if signal == Some(Signal::End) {
+            systemd::stopping();
+            if detach {
+                let without_ports = Config {
+                    port: IndexMap::new(),
+                    ..config.clone()
+                };
+                ports.change(&config, &without_ports);
             }
-            Some(Signal::Reload) => {
-                systemd::reloading();
-                match reload(&path, &config) {
-                    Ok(new) => {
-                        ports.change(&config, &new);
-                        config = new;
-                        note!("{}: reloaded", path.display());
-                        let config = path.to_string_lossy();
-                        audit::log("reload", "", &[("config", &config)]);
-                    }
-                    Err(error) => note!("the old configuration stays in force: {error:#}"),
-                }
-                systemd::ready(&ports.summary());
+            return Ok(());
+        }
+        let waiting = requests.take();
+        if signal == Some(Signal::Reload) || !waiting.is_empty() {
+            systemd::reloading();
+            let outcome = reload(&path, &mut config, &mut ports);
+            let outcome = outcome.context("the old configuration stays in force");
+            match &outcome {
+                Ok(line) => note!("{line}"),
+                Err(error) => note!("{error:#}"),
             }
-            None => {
-                monitor.take();
-                ports.follow(&config);
-            }
+            systemd::ready(&ports.summary());
+            requests::answer(waiting, &outcome);
+        } else {
+            monitor.take();
+            ports.follow(&config);
         }
     }
 }
 
+/// Changes to the configuration as it is now, and returns one line about it.
+fn reload(path: &Path, config: &mut Config, ports: &mut Ports) -> Result<String> {
+    let new = read_again(path, config)?;
+    ports.change(config, &new);
+    *config = new;
+    let path = path.display().to_string();
+    audit::log("reload", "", &[("config", &path)]);
+    Ok(format!("{path}: reloaded; {}", ports.summary()))
+}
+
 /// Reads the configuration again, if a running daemon can change to it.
-fn reload(path: &std::path::Path, old: &Config) -> Result<Config> {
+fn read_again(path: &Path, old: &Config) -> Result<Config> {
     // Another kind of file may keep its reader waiting.
     if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
         bail!("{}: is no longer a file", path.display());
     }
     let new = Config::read(path)?;
-    let are_same = |old: &Config, new: &Config| {
-        (&old.agent.pins, &old.agent.locks, &old.metrics, &old.sdn)
-            == (&new.agent.pins, &new.agent.locks, &new.metrics, &new.sdn)
-    };
-    if !are_same(old, &new) {
+    let fixed = [
+        ("agent.pins", old.agent.pins != new.agent.pins),
+        ("agent.locks", old.agent.locks != new.agent.locks),
+        ("metrics", old.metrics != new.metrics),
+        ("sdn", old.sdn != new.sdn),
+    ];
+    let changed: Vec<&str> = fixed
+        .iter()
+        .filter_map(|(key, is_changed)| is_changed.then_some(*key))
+        .collect();
+    if !changed.is_empty() {
         bail!(
-            "{}: agent.pins, agent.locks, metrics and sdn change only at a restart; do: systemctl restart penstockd",
-            path.display()
+            "{}: a change of {} takes a restart, which leaves ports attached; do: systemctl restart penstockd",
+            path.display(),
+            changed.join(", ")
         );
     }
     Ok(new)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Signals that wait until polled, so that none interrupts a change of a port.
 
-use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -96,15 +96,15 @@ impl Signals {
         }
     }
 
-    /// The same as `wait`, or none as soon as `other` is readable.
-    pub fn wait_or(&self, other: impl AsFd, timeout: Duration) -> Option<Signal> {
+    /// The same as `wait`, or none as soon as one of `others` is readable.
+    pub fn wait_or(&self, others: &[BorrowedFd<'_>], timeout: Duration) -> Option<Signal> {
         let Some(descriptor) = &self.descriptor else {
             return self.wait(timeout);
         };
-        let mut polled = [
-            PollFd::new(descriptor, PollFlags::IN),
-            PollFd::from_borrowed_fd(other.as_fd(), PollFlags::IN),
-        ];
+        let all = others.iter().copied().chain([descriptor.as_fd()]);
+        let mut polled: Vec<_> = all
+            .map(|one| PollFd::from_borrowed_fd(one, PollFlags::IN))
+            .collect();
         let timeout = Timespec {
             tv_sec: timeout.as_secs() as i64,
             tv_nsec: timeout.subsec_nanos().into(),

@@ -15,7 +15,7 @@ use penstock_scenario::units::Time;
 use rustix::fs::Mode;
 
 use crate::host::signals::{self, Signals};
-use crate::host::{file, output};
+use crate::host::{file, output, requirements};
 use crate::port::PinsArg;
 use crate::port::heartbeat::Errors;
 use crate::status::reading::Reading;
@@ -63,6 +63,7 @@ pub struct Args {
 /// # Errors
 /// One line: what is wrong and what to do.
 pub fn run(args: Args) -> Result<()> {
+    requirements::require_capabilities()?;
     if args.listen.is_some() || args.every.is_some() {
         signals::outlive_readers();
     }

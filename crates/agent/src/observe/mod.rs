@@ -30,7 +30,7 @@ use self::trace::{Setting, Trace};
 use self::verdict::Assessment;
 use crate::attach::hook::Hooks;
 use crate::attach::{self, Attached};
-use crate::format::{bytes, count, percent, time};
+use crate::format::{bytes, count, percent, shell_word, time};
 use crate::host::signals::{self, Signals};
 use crate::host::{interface, output, queue_visibility};
 use crate::port::PinsArg;
@@ -126,7 +126,7 @@ pub fn run(args: Args) -> Result<()> {
     if let Some(toml) = written.transpose()? {
         note!(
             "to see what each scheme would do to this traffic: penstock run {}",
-            toml.display()
+            shell_word(&toml)
         );
     }
     printed

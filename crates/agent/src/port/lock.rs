@@ -13,6 +13,8 @@ use anyhow::{Context, Result, bail};
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
+use crate::format::shell_word;
+
 /// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -79,7 +81,7 @@ impl Holder {
         let read = file.rewind().and_then(|()| file.read_to_string(&mut text));
         match read {
             Ok(length) if length > 0 => Holder(text),
-            _ => Holder(format!("unknown; do: fuser {}", path.display())),
+            _ => Holder(format!("unknown; do: fuser {}", shell_word(path))),
         }
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::Program;
 use penstock_linux::agent_folders::{self, daemon_lock_name, lock_name};
+use penstock_linux::link::is_name;
 
 use super::lock::{Holder, Lock, private_folder};
 use super::maps::Port;
@@ -103,11 +104,10 @@ impl PinsArg {
         Some(about.ino())
     }
 
-    /// Whether `interface` has pins. Names with a slash are refused, as they are paths elsewhere, and so is
-    /// the folder of all ports.
+    /// Whether `interface` has pins. What is no name may be a path elsewhere, or the folder of another port
+    /// ([`DOT`]) or of all ports.
     pub fn has(&self, interface: &str) -> bool {
-        let is_name = !interface.is_empty() && !interface.contains('/') && interface != SHARED;
-        is_name && self.of(interface).is_dir()
+        is_name(interface) && self.of(interface).is_dir()
     }
 
     /// Locks out other processes that change ports, until dropped. The folders of pins exist then, and
@@ -257,11 +257,15 @@ mod tests {
     fn what_all_ports_share_is_no_port() {
         let folder = tempfile::tempdir().unwrap();
         let pins = PinsArg::at(folder.path());
-        for name in ["eth1", SHARED] {
+        for name in ["eth1", "eth1.7", SHARED] {
             std::fs::create_dir_all(pins.of(name)).unwrap();
         }
-        assert_eq!(pins.interfaces().unwrap(), ["eth1"]);
-        let has = ["eth1", SHARED, "", "../vN"].map(|name| pins.has(name));
-        assert_eq!(has, [true, false, false, false]);
+        assert_eq!(pins.interfaces().unwrap(), ["eth1", "eth1.7"]);
+        for name in ["eth1", "eth1.7"] {
+            assert!(pins.has(name), "{name}");
+        }
+        for name in [SHARED, "", "../vN", "eth1:7"] {
+            assert!(!pins.has(name), "{name}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 //! The live view in a terminal.
 
 use std::mem::ManuallyDrop;
+use std::os::fd::AsFd;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
@@ -55,7 +56,7 @@ fn run(terminal: &mut DefaultTerminal, ports: &mut Ports, signals: &Signals) -> 
 fn obey_until(next: Instant, choice: &mut Choice, views: &[View], signals: &Signals) -> bool {
     loop {
         let left = next.saturating_duration_since(Instant::now());
-        let signal = signals.wait_or(std::io::stdin(), left);
+        let signal = signals.wait_or(&[std::io::stdin().as_fd()], left);
         if signals.is_end(signal) {
             return false;
         }
