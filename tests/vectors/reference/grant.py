@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
+from .grant_credit import DEFAULT, LIMIT, RECEIVER
 from .grant_flow import ACK, FIN, PSH, RST, WORD, beyond
-from .grant_port import DEFAULT, LIMIT, RECEIVER, Port
+from .grant_port import Port
 
 CASES: dict[str, dict[str, Any]] = {
     "default": {},

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Grant as the head of its header describes it: credit as sums over flows, lists as lists."""
+"""Grant as the head of its header describes it: what packets and time do to the flows of a port."""
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from .grant_flow import (
@@ -12,8 +11,6 @@ from .grant_flow import (
     FIN,
     HANDSHAKE,
     IDLE,
-    KILO,
-    LASTING,
     LEVELS,
     OPENER,
     PSH,
@@ -25,90 +22,10 @@ from .grant_flow import (
     Flow,
     beyond,
 )
-from .grant_order import Order
-
-PORT, RECEIVER, LIMIT = 0, 1, 2
-DEFAULT = {
-    "buffer_bytes": 128_000, "mss_bytes": 1460, "side": PORT,
-    "target_bytes": 25_600, "long_target_bytes": 6_400,
-    "rtt_ns": 50_000, "grant_segments": 10, "allowance_segments": 2,
-    "levels": 14, "learns": 1, "long_share_q16": 8192,
-    "resend_after_q16": 98304, "timer_ns": 250_000,
-}  # fmt: skip
+from .grant_turns import Turns
 
 
-@dataclass
-class Port:
-    p: dict[str, Any]
-    rate: int
-    never_shrinks: bool
-    flows: dict[int, Flow] = field(default_factory=dict)
-    waiting: list[list[int]] = field(default_factory=lambda: [[] for _ in range(LEVELS)])
-    active: list[int] = field(default_factory=list)
-    late: list[int] = field(default_factory=list)
-    unused: list[int] = field(default_factory=list)
-    used: int = 1
-    grant_ns: int = 0
-    busy_ns: int = 0
-    queued_ns: int = 0
-    lapse_ns: int = 0
-    doubt: int = 0
-    granted: int = 0
-    left_over: int = 0
-    unused_q16: int = 0
-    drained_ns: int = 0
-    owed_q16: int = 0
-    virtual: int = 0
-    turn: int = 0
-    turn_ns: int = 0
-    owed_grants: int = 0
-    brief: int = 0
-    counts: dict[str, int] = field(
-        default_factory=lambda: dict.fromkeys(("grants", "resends", "lapses"), 0)
-    )
-
-    def __post_init__(self) -> None:
-        self.order = Order(self.p["levels"])
-
-    def bytes_in(self, time_ns: int) -> int:
-        return (self.rate // 1024) * min(time_ns, 10**9) // 7_812_500
-
-    @property
-    def budget(self) -> int:
-        return min(self.p["target_bytes"] + self.bytes_in(self.p["rtt_ns"]), 2**30)
-
-    @property
-    def burst(self) -> int:
-        """What of it may be given at once, as that and a target more may also come at once."""
-        target = self.p["target_bytes"]
-        fits = max(self.p["buffer_bytes"] - target, target)
-        return min(fits, self.budget) if self.p["side"] == PORT else self.budget
-
-    def is_overtaken(self, flow: Flow) -> bool:
-        return self.order.is_overtaken(flow.level)
-
-    def budget_of(self, flow: Flow) -> int:
-        """A flow that comes after new messages leaves room for them."""
-        of_long = self.p["long_target_bytes"] + self.bytes_in(self.p["rtt_ns"])
-        return min(of_long, self.budget) if self.is_overtaken(flow) else self.budget
-
-    @property
-    def delay(self) -> int:
-        return self.p["rtt_ns"] + self.p["target_bytes"] * 8 * 10**9 // self.rate
-
-    @property
-    def idle_ns(self) -> int:
-        return 2 * self.p["rtt_ns"] + self.p["mss_bytes"] * 8 * 10**9 // self.rate
-
-    @property
-    def outstanding(self) -> int:
-        return sum(flow.credit for flow in self.flows.values())
-
-    @property
-    def late_credit(self) -> int:
-        """Of those whose grant had to be sent again."""
-        return sum(self.flows[number].credit for number in self.late)
-
+class Port(Turns):
     def begin(self, x: dict[str, int], opening: dict[str, int] | None) -> int:
         """A flow is followed from a packet on; its sender opened the connection, or did not."""
         number = self.unused.pop() if self.unused else self.used
@@ -152,161 +69,6 @@ class Port:
             del self.flows[number]
             self.unused.append(number)
 
-    def leave(self, number: int) -> None:
-        if self.flows[number].state == ACTIVE:
-            self.give_back(self.flows[number])
-        self.unlist(number)
-
-    def unlist(self, number: int) -> None:
-        for queue in (*self.waiting, self.active, self.late):
-            if number in queue:
-                queue.remove(number)
-
-    def give_back(self, flow: Flow) -> None:
-        if self.burst < self.budget:
-            self.virtual = max(self.virtual - beyond(flow.edge, flow.seen), 0)
-
-    def rest(self, number: int) -> None:
-        flow = self.flows[number]
-        self.leave(number)
-        flow.state, flow.attained, flow.level, flow.resends = IDLE, 0, 0, 0
-        flow.marks &= LASTING
-        flow.edge = (flow.seen + self.p["allowance_segments"] * flow.mss) % WORD
-
-    def ask(self, number: int, now: int) -> None:
-        flow = self.flows[number]
-        level = self.order.level(flow.attained)
-        goes_on = flow.state == ACTIVE and flow.attained > 0 and flow.level == level
-        goes_on = goes_on and level < min(self.order.last, 11)  # from 1 MiB on they take turns
-        if flow.state == IDLE and now - flow.since >= self.idle_ns:
-            flow.run = 0
-        self.wait(number, level, goes_on, now)
-
-    def wait(self, number: int, level: int, is_first: bool, now: int) -> None:
-        flow = self.flows[number]
-        self.leave(number)
-        flow.state, flow.level, flow.resends, flow.since = WAITING, level, 0, now
-        flow.marks &= LASTING
-        self.waiting[level].insert(0 if is_first else len(self.waiting[level]), number)
-
-    def choose(self) -> tuple[int, bool]:
-        """Who is next, and whether by the share of those behind others."""
-        best = next((level for level in self.order.order if self.waiting[level]), None)
-        if best is None:
-            return 0, False
-        if self.owed_q16 >= self.turn_bytes << 16:
-            # All that wait in a level before the turn comes to it are served.
-            here = self.waiting[self.turn]
-            stays = here and self.flows[here[0]].since < self.turn_ns and self.turn != LEVELS - 1
-            first = 0 if stays else 1  # of late ones one at a time
-            steps = [(self.turn + first + step) % LEVELS for step in range(LEVELS)]
-            is_ahead = not self.order.is_overtaken(best)
-            none = {0} | ({best} if is_ahead else set())
-            others = [level for level in steps if level not in none and self.waiting[level]]
-            if best and self.waiting[0] and (not others or self.owed_grants % 8 == 0):
-                return self.waiting[0][0], True
-            if others:
-                return self.waiting[others[0]][0], True
-        return self.waiting[best][0], False
-
-    @property
-    def turn_bytes(self) -> int:
-        """So much is owed before a grant of it is given."""
-        return max(min(self.p["grant_segments"] * self.p["mss_bytes"], self.budget // 2), 1)
-
-    def lacks(self, flow: Flow) -> bool:
-        """Whether one waits behind it, or behind another that waits."""
-        waiting = [place for place, level in enumerate(self.order.order) if self.waiting[level]]
-        first = min([self.order.order.index(flow.level), *waiting])
-        return any(place > first for place in waiting)
-
-    def size(self, flow: Flow) -> int:
-        budget, turns = self.budget_of(flow), 3 if self.is_overtaken(flow) else 2
-        grant = self.p["grant_segments"] * flow.mss
-        others = max(sum(map(len, self.waiting)) + len(self.active) + len(self.late) - 1, 0)
-        if grant >= budget // turns:
-            whole = max(budget // turns // flow.mss, 2) * flow.mss
-            size = min(flow.size, grant, whole if self.is_overtaken(flow) else budget // turns)
-        elif flow.size >= grant:  # few flows have more
-            part = min(budget // (turns + others), flow.lead)
-            size = max(grant, part // flow.mss * flow.mss)
-        else:
-            size = flow.size
-        reach = self.order.reach[flow.level]
-        if reach < LEVELS - 1:
-            segments = -(-max((KILO << reach) - flow.attained, 0) // flow.mss)
-            size = min(size, max(segments, 2) * flow.mss)
-        return self.step(max(size, flow.mss), flow.mss)
-
-    def step(self, count: int, mss: int) -> int:
-        """What is given at once where credit is paced: half of the burst, in whole segments."""
-        half = self.burst // 2
-        if self.burst >= self.budget or not half:
-            return count
-        return min(count, max(half // mss * mss, mss))
-
-    def queue(self, bytes_at_port: int, now: int) -> int:
-        return {PORT: bytes_at_port, RECEIVER: 0, LIMIT: self.virtual_at(now)}[self.p["side"]]
-
-    def room_of(self, flow: Flow, queue: int, now: int, is_owed: bool = False) -> int:
-        """Bytes of the next grant of a flow that waits; an idle link may only stand still."""
-        size, budget = self.size(flow), self.budget if is_owed else self.budget_of(flow)
-        least = min(max(self.p["allowance_segments"], 1) * flow.mss, size)
-        size = self.room(flow, size, least, budget, queue, now)
-        return size if self.is_paced(size, now) else 0
-
-    def is_paced(self, count: int, now: int) -> bool:
-        left = self.virtual_at(now)
-        return self.burst >= self.budget or not left or left + count <= self.burst
-
-    def room(
-        self, flow: Flow, size: int, least: int, budget: int, queue: int, now: int
-    ) -> int:  # fmt: skip
-        outstanding, target = self.outstanding - flow.credit, self.p["target_bytes"]
-        has_active = bool(self.active or self.late)
-        late = 0 if now < self.queued_ns else self.late_credit
-        without_data = late + (outstanding * self.unused_q16 >> 16)
-        since = max(self.busy_ns, self.grant_ns)
-        is_free = has_active and not self.queue(queue, now)
-        idles = is_free and now >= self.queued_ns and now - since >= self.idle_ns
-
-        def fits(count: int, beyond_it: int) -> bool:
-            used = outstanding + max(count, beyond(flow.most, flow.seen))
-            return used + self.queue(queue, now) <= budget + beyond_it
-
-        if is_free and self.doubt and now - self.busy_ns >= self.idle_ns:
-            size = least
-        if fits(size, min(without_data, target)):
-            return size
-        if not has_active and now - self.grant_ns >= self.delay:
-            return size
-        return least if idles and fits(least, target) else 0
-
-    def activate(self, number: int, size: int, is_owed: bool, now: int) -> None:
-        flow = self.flows[number]
-        self.leave(number)
-        if is_owed:
-            self.owed_grants = (self.owed_grants + 1) % 256
-            if flow.level not in (0, self.turn):
-                self.turn, self.turn_ns = flow.level, now
-            self.owed_q16 -= size << 16
-        self.start(number, size, now)
-
-    def start(self, number: int, size: int, now: int) -> None:
-        flow = self.flows[number]
-        flow.state, flow.since, flow.resends = ACTIVE, now, 0
-        flow.marks = flow.marks & LASTING | {SILENT}
-        flow.note_edge() if flow.attained else flow.forget_edge()
-        flow.edge = (flow.seen + size) % WORD
-        if not (self.active or self.late):
-            self.busy_ns = max(self.busy_ns, now)
-        self.active.append(number)
-        self.grant_ns = now
-        self.counts["grants"] += 1
-        self.granted += size
-        if self.burst < self.budget:
-            self.fill(size, now)
-
     def write(self, flow: Flow, ack: int, window: int) -> int:
         unit = flow.unit
         left = beyond(flow.seen if flow.state == WAITING else flow.edge, ack)
@@ -326,22 +88,6 @@ class Port:
         flow = self.flows[number]
         window = self.write(flow, flow.ack, flow.window)
         return [number, flow.seq, flow.ack, *flow.stamps, window]
-
-    def virtual_at(self, now_ns: int) -> int:
-        return max(self.virtual - self.bytes_in(max(now_ns - self.drained_ns, 0)), 0)
-
-    def bytes(self, count: int, now_ns: int) -> None:
-        # A packet of 1 KiB or more shows that the link is busy, a smaller one in part.
-        busy_ns = max(self.busy_ns, now_ns - self.idle_ns)
-        self.busy_ns = min(busy_ns + self.idle_ns * min(count, KILO) // KILO, now_ns)
-        self.doubt = max(self.doubt - count, 0)
-        if self.p["side"] == LIMIT:
-            self.fill(count, now_ns)
-            self.virtual = min(self.virtual, max(self.p["buffer_bytes"], self.budget))
-
-    def fill(self, count: int, now_ns: int) -> None:
-        self.virtual = self.virtual_at(now_ns) + count
-        self.drained_ns = max(self.drained_ns, now_ns)
 
     def acked(self, number: int, x: dict[str, int], queue: int) -> int:
         flow = self.flows.get(number)
@@ -407,16 +153,6 @@ class Port:
         if self.burst < self.budget:
             self.fill(size - left, now)
 
-    def heed_receiver(self, flow: Flow) -> None:
-        """Credit beyond what the receiver offers is none."""
-        refused = min(beyond(flow.edge, flow.offered), beyond(flow.edge, flow.seen))
-        if flow.state != ACTIVE or flow.resends:
-            return
-        flow.edge = (flow.edge - refused) % WORD
-        self.granted = max(self.granted - refused, 0)
-        if self.burst < self.budget:
-            self.virtual = max(self.virtual - refused, 0)
-
     def notice(self, flow: Flow, end: int, now: int) -> None:
         """Data beyond all credit was sent before that was taken back: a queue held it."""
         is_beyond = beyond(end, flow.edge) and beyond(end, flow.most)
@@ -477,11 +213,6 @@ class Port:
         if self.lacks(flow):
             due = min(fresh, 2**30) * self.p["long_share_q16"]
             self.owed_q16 = min(self.owed_q16 + due, 2 * self.turn_bytes << 16)
-
-    @property
-    def openers_are_brief(self) -> bool:
-        """Those who open connections begin with short messages: they need no grant for them."""
-        return self.brief >= 224
 
     def note_opener(self, flow: Flow, *, is_short: bool) -> None:
         """The first message of one who opened its connection: each counts a 16th."""
@@ -584,14 +315,6 @@ class Port:
         flow.resends, flow.since = flow.resends + 1, now
         self.counts["resends"] += 1
         return self.update(number)
-
-    def learn(self) -> None:
-        if not self.p["learns"]:
-            return
-        self.unused_q16 = min((self.left_over << 16) // max(self.granted, 1), 2**16)
-        if self.granted >= 2**20:
-            self.granted, self.left_over = self.granted // 2, self.left_over // 2
-        self.order.learn()
 
     def state(self, number: int) -> dict[str, Any]:
         state = {
