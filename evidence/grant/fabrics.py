@@ -167,7 +167,8 @@ def fabrics(options: Any) -> None:
         run = played(fabric.name, fabric, SCHEMES, options, [])
         one = run.flows.filter((pl.col("scheme") == SCHEMES[0]) & (pl.col("seed") == 1))
         best = fabric.bound(one.filter(pl.col("traffic") == "background"))
-        sys.stdout.write(f"{row([fabric.name, 'bound', shown(best)])}\n")
+        others = [""] * (len(numbers(run, SCHEMES[0])) - 1)
+        sys.stdout.write(f"{row([fabric.name, 'bound', shown(best), *others])}\n")
 
 
 def hosts(options: Any) -> None:
