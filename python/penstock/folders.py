@@ -123,14 +123,45 @@ def check_file(path: Path) -> None:
         raise ScenarioError(message) from None
 
 
-def free(
-    name: str, parent: Path = Path("runs"), is_usable: Callable[[Path], bool] | None = None
-) -> Path:
+def free(name: str, is_usable: Callable[[Path], bool] | None = None) -> Path:
     """`runs/name`, or `runs/name-2`, `-3`, ... where that is taken, unless it `is_usable`."""
+    parent = Path("runs")
     folder, number = parent / name, 1
     while folder.exists() and not (is_usable and is_usable(folder)):
         number += 1
         folder = parent / f"{name}-{number}"
+    return folder
+
+
+def for_work(
+    kind: Kind, name: str, out: Path | None, is_same: Callable[[Path], bool], other: str
+) -> Path:
+    """A folder for work that can be resumed: `out`, or `runs/NAME` with a number; it is made.
+
+    Args:
+        kind: of the folder.
+        name: what to call it without `out`, with a number where that holds other work.
+        out: the requested folder.
+        is_same: whether a folder of this kind holds the same work.
+        other: what it holds if not, for the message.
+
+    Raises:
+        ScenarioError: `out` holds something else, or cannot be written.
+    """
+
+    def is_usable(folder: Path) -> bool:
+        return is_same(folder) if has_kind(folder, kind) else is_empty(folder)
+
+    folder = out or free(name, is_usable=is_usable)
+    check_target(folder, kind)
+    if has_kind(folder, kind) and not is_same(folder):
+        message = f"{folder}: holds {other}; give another --out"
+        raise ScenarioError(message)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        message = f"{folder}: cannot be written ({error.strerror}); give another --out"
+        raise ScenarioError(message) from None
     return folder
 
 

@@ -12,13 +12,19 @@ UNFINISHED = "unfinished"
 """Instead of a completion time that does not bear as many unfinished flows (see `unfinished`)."""
 
 
+_UNTIL_THE_END = 0.01
+"""A closed loop of which less than this share began was to last as long as the run."""
+
+
 def planned(counts: Result) -> float:
     """How many flows of a group, or how many jobs of its `jobs`, there were to be.
 
-    Those that did not begin count, as the last requests of a closed loop.
+    Those that did not begin count, as a client that is slow, or stalls, keeps back its next
+    requests. Of a loop until the end (`requests = 1000000`) only those that began were to be.
     """
-    begun = counts.get("flows", counts.get("begun", 0))
-    return float(max(begun, counts["finished"] + counts.get("unfinished", 0)))
+    begun = float(counts.get("flows", counts.get("begun", 0)))
+    most = float(max(begun, counts["finished"] + counts.get("unfinished", 0)))
+    return begun if 0 < begun < _UNTIL_THE_END * most else most
 
 
 def unfinished(path: str, group: Result) -> float:

@@ -4,6 +4,7 @@
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,11 @@ from penstock import cli, papers, scenario
 from penstock.runs import Run
 
 COMMANDS = [command.name or command.callback.__name__ for command in cli.app.registered_commands]
+SUBCOMMANDS = [
+    f"{group.name} {command.callback.__name__}"
+    for group in cli.app.registered_groups
+    for command in group.typer_instance.registered_commands
+]
 SLOW = {"polars", "matplotlib", "numpy", "rich.console", "optuna"}
 """What takes longer to load than an error may take, 0.3 s."""
 PENSTOCK = Path(sys.executable).with_name("penstock")
@@ -327,11 +333,24 @@ def test_a_closed_pipe_is_no_traceback(small):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+def of_help(words):
+    """The command of some words."""
+    command = typer.main.get_command(cli.app)
+    for word in words.split():
+        command = command.commands[word]
+    return command
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *SUBCOMMANDS])
 def test_help_describes_every_argument_and_option(command):
-    shown = " ".join(penstock(command, "--help").stdout.split())
-    params = typer.main.get_command(cli.app).commands[command].params
+    shown = " ".join(penstock(*command.split(), "--help").stdout.split())
+    params = of_help(command).params
     assert not [each.name for each in params if not each.help or each.help[:30] not in shown]
+
+
+@pytest.mark.parametrize("command", SUBCOMMANDS)
+def test_help_of_a_subcommand_has_an_example(command):
+    assert re.match(rf"Example: (sudo )?penstock {command}", of_help(command).epilog)
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])

@@ -189,7 +189,7 @@ def test_two_readings_are_of_hosts_that_answer_both(monkeypatch, tmp_path):
         app(words, standalone_mode=False)
 
 
-def test_an_endpoint_that_trickles_or_answers_no_http_is_given_up():
+def test_an_endpoint_that_trickles_or_answers_without_metrics_is_given_up():
     def serve(listening, answer):
         with listening.accept()[0] as connection, contextlib.suppress(OSError):
             for part in answer:
@@ -197,7 +197,12 @@ def test_an_endpoint_that_trickles_or_answers_no_http_is_given_up():
                 time.sleep(0.1)
 
     endless = itertools.chain([b"HTTP/1.0 200 OK\r\n\r\n"], itertools.repeat(b"#"))
-    for answer, reason in ((endless, "no whole answer within 0.5 s"), ([b"SSH-2.0\r\n"], "SSH")):
+    missing = [b"HTTP/1.0 404 Not Found\r\n\r\n"]
+    for answer, reason in (
+        (endless, "no whole answer within 0.5 s"),
+        ([b"SSH-2.0\r\n"], "SSH"),
+        (missing, ": HTTP 404 Not Found"),
+    ):
         with socket.create_server(("127.0.0.1", 0)) as listening:
             name = f"127.0.0.1:{listening.getsockname()[1]}"
             threading.Thread(target=serve, args=(listening, answer), daemon=True).start()

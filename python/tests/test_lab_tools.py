@@ -289,14 +289,14 @@ def test_idle_time_is_a_share():
 
 
 def described(
-    warnings=(), tcp=None, own=None, measure=None, *, window=None, idle=1.0, stolen=0.0, on="lab"
+    warnings=(), tcp=None, own=None, measure=None, *, idle=1.0, stolen=0.0, on="lab", **parts
 ):
     """What a run reports of itself where penstock-traffic has issued `warnings`."""
     performance = {"wall_s": 5.0, "cpu_idle": idle, "cpu_stolen": stolen}
     summary = {"tcp": "cubic,newreno", "performance": performance, "warnings": list(warnings)}
     document = {"measure": measure or {}, "traffic": {"web": {"tcp": own} if own else {}}}
     document |= {"tcp": tcp} if tcp else {}
-    document |= {"scheme": {"fairq": {"window": window}}} if window else {}
+    document["scheme"] = {"fairq": parts}
     task = Task(tomli_w.dumps(document), "here.toml", "fairq", 2, on)
     given = host.of({"profile": "linux", **(tcp or {})})
     return substrate.described(task, summary, {"ports": []}, plan.Plan({}, [], [], 0.0), given)
@@ -329,6 +329,15 @@ def test_values_that_the_laboratory_lacks_are_not_emulated():
     early = ["scheme.fairq.window.sigma, as penstockd drops no data"]
     assert described(window={"sigma": 0.97})["not_emulated"] == early
     assert described(window={"sigma": 1.0})["not_emulated"] == []
+
+
+def test_what_the_kernels_red_does_without_is_not_emulated():
+    weight = "scheme.fairq.queue.weight, as tc derives it from the burst"
+    gentle = "scheme.fairq.queue.gentle, as the kernel drops or marks all above max"
+    for name, missing in (("red", [weight, gentle]), ("codel", []), ("dctcp", [])):
+        resolved = tomllib.loads(api.prepare("minimal", schemes=[name]).text)["scheme"][name]
+        assert described(queue=resolved["queue"])["not_emulated"] == missing
+    assert described(queue={"kind": "red", "gentle": False})["not_emulated"] == [weight]
 
 
 def test_every_congestion_control_that_was_played_is_listed():

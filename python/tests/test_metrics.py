@@ -128,6 +128,18 @@ def test_requests_that_were_not_begun_are_unfinished_too():
     assert missing.unfinished("fct_s.mean", {"flows": 2, "finished": 1}) == 0.5
 
 
+def test_a_loop_until_the_end_of_the_run_bears_the_last_request_of_each_client():
+    """Of 32 clients with a million requests each, as in `scenarios/lab/incast.toml`."""
+    group = {"flows": 12_388, "finished": 12_356, "unfinished": 32_000_000 - 12_356}
+    assert missing.planned(group) == 12_388
+    assert not missing.is_cut_off("fct_s.p99", group)
+    assert missing.is_cut_off("fct_s.p999", group)
+    stalled = {"flows": 32, "finished": 0, "unfinished": 32_000_000}
+    assert missing.is_cut_off("fct_s.p50", stalled)
+    none = {"flows": 0, "finished": 0, "unfinished": 320}
+    assert missing.planned(none) == 320
+
+
 @pytest.mark.parametrize(
     ("path", "planned", "borne"),
     [("fct_s.p999", 1000, 1), ("slowdown.p99", 100, 1), ("fct_s.p95", 20, 1), ("fct_s.max", 9, 0)],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -79,11 +80,12 @@ def test_a_damaged_run_is_reported_as_such(made_up, tmp_path):
         Run.load(tmp_path)
 
 
-def test_free_folders_are_numbered(tmp_path):
-    assert folders.free("demo", tmp_path) == tmp_path / "demo"
-    (tmp_path / "demo").mkdir()
-    (tmp_path / "demo-2").mkdir()
-    assert folders.free("demo", tmp_path) == tmp_path / "demo-3"
+def test_free_folders_are_numbered(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert folders.free("demo") == Path("runs/demo")
+    (tmp_path / "runs/demo").mkdir(parents=True)
+    (tmp_path / "runs/demo-2").mkdir()
+    assert folders.free("demo") == Path("runs/demo-3")
 
 
 def test_drop_reasons_become_columns(made_up):

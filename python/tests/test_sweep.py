@@ -116,6 +116,16 @@ def test_the_same_command_runs_nothing_twice_and_more_only_the_rest(sweep, tmp_p
     assert table["traffic.mice.flows"].is_sorted()
 
 
+@pytest.mark.parametrize("out", ["/proc/new", "/dev/null/new", "taken", "taken/new"])
+@pytest.mark.parametrize("command", ["sweep", "tune"])
+def test_an_impossible_folder_is_refused_before_computing(out, command, sweep, tmp_path, ran):
+    (tmp_path / "taken").touch()
+    asked = OVER if command == "sweep" else ("--scheme", "fairq", "--minimize", "mice.fct.mean")
+    code, printed, err = sweep(*asked, "--out", out, command=command)
+    assert (code, printed, ran) == (2, "", [])
+    assert err.endswith("; give another --out\n")
+
+
 def test_another_sweep_gets_another_folder(sweep, tmp_path):
     assert sweep(*OVER)[0] == 0
     assert "runs/small-sweep-2" in sweep("--over", "scheme.alpha=0.1,0.2")[1]

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(
     cls=Commands,
     help="Collect and compare what the agents of many hosts observe.",
+    epilog="Begin with: penstock fleet observe node1:9468 node2:9468",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -46,13 +47,14 @@ def root() -> None:
     """Collect and compare what the agents of many hosts observe."""
 
 
-@app.command()
+@app.command(epilog="Example: penstock fleet observe node1:9468 node2:9468 --for 60")
 def observe(
     hosts: Annotated[
         list[str],
         typer.Argument(
             metavar="HOSTS",
-            help="Endpoints of penstockd, as node7:9468, or files and folders of their metrics.",
+            help="Endpoints of penstockd, such as node7:9468, or files and folders of exported "
+            "metrics.",
         ),
     ],
     seconds: Annotated[
@@ -60,22 +62,24 @@ def observe(
         typer.Option(
             "--for",
             metavar="SECONDS",
-            help="Time between two readings of endpoints; 0: one.",
+            help="Read the endpoints twice, this long apart, and count what happened in between; "
+            "0: read them once.",
             min=0,
             max=_LONGEST_S,
             callback=_finite,
         ),
     ] = 0.0,
     out: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder of the page and of ports.csv.")
+        Path, typer.Option(metavar="DIR", help="Folder for the page and ports.csv.")
     ] = Path("runs/fleet"),
     is_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Write one page on all ports of a fleet: which suffer, what helps, where to begin.
+    """Write a page on all ports of a fleet: which ports suffer, what would help, where to begin.
 
-    The ports need only the scheme observe, which changes nothing. One reading counts since the
-    ports were attached. Files need no access to hosts. Endpoints without an answer and incomplete
-    files are left out and listed; the exit code is 1 only if no port is left.
+    The scheme `observe`, which changes no packet, is enough on the ports. A single reading counts
+    from the time when a port was attached. Exported files need no access to the hosts. Endpoints
+    that do not answer and incomplete files are left out and listed; the exit code is 1 only if no
+    port is left.
     """
     from penstock.fleet import page, readings, verdict  # start-up: polars
 
@@ -105,28 +109,31 @@ def observe(
     typer.echo(f"page: {written}")
 
 
-@app.command()
+@app.command(
+    epilog="Example: penstock fleet canary node1:9468 node2:9468 --control node3:9468 --for 3600"
+)
 def canary(
     hosts: Annotated[
         list[str],
-        typer.Argument(metavar="HOSTS", help="Endpoints of penstockd, as node7:9468."),
+        typer.Argument(metavar="HOSTS", help="Endpoints of penstockd, such as node7:9468."),
     ],
     control: Annotated[
         list[str] | None,
         typer.Option(
             metavar="HOST",
-            help="Host without the scheme; repeat it. None: the flows that HOSTS hold out.",
+            help="Endpoint of a host without the scheme; may be repeated. Default: compare with "
+            "the flows on HOSTS to which the scheme is not applied.",
         ),
     ] = None,
     interface: Annotated[
-        str, typer.Option(metavar="PATTERN", help="Ports to compare, as eth*.")
+        str, typer.Option(metavar="PATTERN", help="Compare only these ports, such as eth*.")
     ] = "*",
     seconds: Annotated[
         float,
         typer.Option(
             "--for",
             metavar="SECONDS",
-            help="How long to compare.",
+            help="Compare for this long, unless the canary is stopped before.",
             min=1,
             max=_LONGEST_S,
             callback=_finite,
@@ -146,7 +153,7 @@ def canary(
         float,
         typer.Option(
             metavar="SHARE",
-            help="How much worse is still good.",
+            help="Accept a canary that is worse by up to this share of the control's value.",
             min=0,
             max=10,
             callback=_finite,
@@ -156,20 +163,21 @@ def canary(
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="Command at a stop, for each host, as 'ssh {host} penstockd pause --all'.",
+            help="At a stop, run this command for each host of HOSTS, such as "
+            "'ssh {host} penstockd pause --all'.",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the page.")] = Path(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the page.")] = Path(
         "runs/canary"
     ),
     is_json: Annotated[bool, typer.Option("--json", help="Print the outcome as JSON.")] = False,
 ) -> None:
-    """Compare flows or hosts under a scheme with a control, and stop where they are worse.
+    """Compare flows or hosts under a scheme with a control, and stop if they do worse.
 
-    Each interval adds to one page: goodput, retransmits, timeouts and the queue's 99th percentile,
-    the difference and its confidence. A measure that is shown to be worse by more than the margin
-    ends the comparison with exit code 3. An interval in which a side has no data compares nothing;
-    if that is all of them, the exit code is 1.
+    After each interval the page shows goodput, retransmits, timeouts and the queue's 99th
+    percentile of canary and control, their difference, and its confidence interval. The comparison
+    ends with exit code 3 once the canary is shown to be worse than the margin allows. Intervals in
+    which canary or control has no data are not compared; if none was compared, the exit code is 1.
     """
     from penstock.fleet import canary as comparison  # start-up: polars
     from penstock.fleet import canary_page  # start-up: polars

@@ -23,7 +23,7 @@ INTERFACES = (
     ("rewritten", "those of them whose window the port has rewritten, or that it made"),
 )
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
-_RAW_IPV4, _ETHERNET = 228, 1
+_ETHERNET = 1
 _COMMENT, _NAME, _DESCRIPTION, _RESOLUTION = 1, 2, 3, 9
 _NANOSECONDS = 9
 _SYN, _UDP, _TIMESTAMPS, _ECT, _CE = 0x02, 0x400, 0x800, 0x100, 0x200

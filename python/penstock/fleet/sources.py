@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 from penstock.errors import RunError, ScenarioError
@@ -185,5 +186,7 @@ def _fetch(name: str, timeout_s: float) -> str | RunError:
                     return RunError(f"{name}: no whole answer within {timeout_s:g} s")
     except (OSError, ValueError, HTTPException) as error:
         reason = getattr(error, "reason", error)
-        return RunError(f"{name}: {getattr(reason, 'strerror', None) or reason or 'no HTTP'}")
+        text = getattr(reason, "strerror", None) or reason or "no HTTP"
+        code = f"HTTP {error.code} " if isinstance(error, HTTPError) else ""
+        return RunError(f"{name}: {code}{text}")
     return b"".join(parts).decode("utf-8", errors="replace")

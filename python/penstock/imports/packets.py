@@ -9,8 +9,8 @@ _ETHERNET, _LOOPBACK, _RAW, _SLL, _SLL2 = (1,), (0, 108), (12, 14, 101, 228, 229
 _VLAN = {0x8100, 0x88A8, 0x9100}
 _IPV4, _IPV6 = 0x0800, 0x86DD
 _EXTENSIONS = {0, 43, 60}
-_FRAGMENT, _TCP = 44, 6
-SYN, FIN = 0x02, 0x01
+_TCP = 6
+SYN = 0x02
 
 
 class Segment(NamedTuple):

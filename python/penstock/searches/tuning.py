@@ -85,7 +85,13 @@ def tune(
     question = Question(
         prepared.text, scheme, baseline, minimize, tuple(subject_to), parameters, seeds, seed, on
     )
-    folder = _folder(None if out is None else Path(out), f"{prepared.name}-tune", question)
+
+    def is_same(folder: Path) -> bool:
+        return _document(folder).get("question") == question.as_json()
+
+    place = None if out is None else Path(out)
+    name = f"{prepared.name}-tune"
+    folder = folders.for_work(folders.SEARCH, name, place, is_same, "another search")
 
     def tasks(
         values: Mapping[str, float], which: Sequence[int] | int = seeds, of: str = scheme
@@ -162,7 +168,7 @@ def _is_answered(folder: Path) -> bool:
 
 
 def _document(folder: Path) -> dict[str, Any]:
-    """`tune.json`; empty where it is missing or damaged."""
+    """`tune.json`; empty where it is damaged."""
     try:
         return folders.read_json(folder / folders.SEARCH.file, "")
     except RunError:
@@ -248,23 +254,3 @@ def _or_raise(results: Sequence[Any]) -> list[list[Result]]:
         if isinstance(result, PenstockError):
             raise result
     return list(results)
-
-
-def _folder(out: Path | None, name: str, question: Question) -> Path:
-    """The folder: one that holds the same question, a new one, or an empty one.
-
-    Raises:
-        ScenarioError: `out` holds something else, or cannot be written.
-    """
-    digest = question.as_json()
-
-    def is_usable(folder: Path) -> bool:
-        return folders.is_empty(folder) or _document(folder).get("question") == digest
-
-    folder = out or folders.free(name, is_usable=is_usable)
-    if folder.exists() and not is_usable(folder):
-        message = f"{folder}: holds another search, or something else; give another --out"
-        raise ScenarioError(message)
-    folders.check_target(folder, folders.SEARCH)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder

@@ -19,6 +19,7 @@ from penstock.show import charts, style
 # Of a legend, in ems: the length of a line before its name, and the room between columns.
 _HANDLE, _GAP = 2.2, 1.2
 _FEW = 6  # names that may have a line each
+_TICKS = 5  # most labels of a logarithmic axis
 
 file_name = charts.file_name
 
@@ -82,13 +83,13 @@ def legend(figure: Figure, axes: Axes) -> None:
     )
 
 
-def label_log(axis: Axis, form: Formatter, most: int = 5) -> None:
+def label_log(axis: Axis, form: Formatter) -> None:
     """Labels some powers of ten of a logarithmic axis, or what has room where there is only one.
 
     Call it after drawing, when the limits of the axis are known.
     """
     least, greatest = sorted(axis.get_view_interval())
-    for locator in (LogLocator(numticks=most), MaxNLocator(most - 1)):
+    for locator in (LogLocator(numticks=_TICKS), MaxNLocator(_TICKS - 1)):
         ticks = [tick for tick in locator.tick_values(least, greatest) if least <= tick <= greatest]
         if len(ticks) > 1:
             break

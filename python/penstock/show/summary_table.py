@@ -10,6 +10,9 @@ from penstock import metric_names, missing, units
 from penstock.metrics import GROUPS, PORTS, Metric
 from penstock.missing import UNFINISHED
 
+_PORTS = 3
+"""Most ports that have a table."""
+
 Values = dict[str, Any]
 """The summary of a group or port, or the half-widths of its confidence intervals."""
 
@@ -154,7 +157,7 @@ def comparable(rows: Sequence[Values]) -> set[int]:
     return {i for i, share in enumerate(shares) if share > max(shares) - 0.001}
 
 
-def blocks(summary: Values, ports: int = 3, *, is_detailed: bool = False) -> list[Block]:
+def blocks(summary: Values, *, is_detailed: bool = False) -> list[Block]:
     """The tables of a summary: one for each traffic group, then the ports that dropped most.
 
     `is_detailed`: with the columns for which a terminal has no room.
@@ -172,11 +175,11 @@ def blocks(summary: Values, ports: int = 3, *, is_detailed: bool = False) -> lis
         groups.append(_block(results, "groups", name, columns))
     busiest = sorted(first["ports"], key=lambda name: -_drops(results, name))
     about = "port"
-    if len(busiest) > ports:
+    if len(busiest) > _PORTS:
         has_drops = _drops(results, busiest[0]) > 0
-        about = f"port, one of the {ports} of {len(busiest)} that dropped most"
+        about = f"port, one of the {_PORTS} of {len(busiest)} that dropped most"
         about = about if has_drops else f"port, one of {len(busiest)}, none of which dropped"
-    for name in busiest[:ports]:
+    for name in busiest[:_PORTS]:
         pauses = any("pauses" in result["ports"][name] for result in results)
         groups.append(_block(results, "ports", name, PORT + (PAUSES if pauses else ()), about))
     return groups

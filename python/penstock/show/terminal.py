@@ -22,9 +22,8 @@ _BAR = 30
 class Progress:
     """One line on stderr, rewritten in place; silent where stderr is no terminal."""
 
-    def __init__(self, stream: TextIO | None = None, prefix: str = "") -> None:
-        """Begins to count the time; `prefix` goes before every label."""
-        self._prefix = prefix
+    def __init__(self, stream: TextIO | None = None) -> None:
+        """Begins to count the time."""
         self._stream = stream or sys.stderr
         self._shown = self._stream.isatty()
         self._begun = time.monotonic()
@@ -52,7 +51,7 @@ class Progress:
         passed = time.monotonic() - self._begun
         left = _left(passed / fraction - passed) if fraction > 0.02 and passed > 1 else ""
         bar = ("█" * int(fraction * _BAR)).ljust(_BAR, "░")
-        line = f"{bar} {fraction:4.0%}  {self._prefix}{label}{left}"
+        line = f"{bar} {fraction:4.0%}  {label}{left}"
         self._stream.write(f"\r\x1b[2K{line[: self._columns() - 1]}")  # a wrapped one would stay
         self._stream.flush()
 
@@ -103,12 +102,12 @@ def show(summary: dict[str, Any]) -> None:
         screen.print()
 
 
-def console(width: int = 100) -> "Console":
-    """Stdout, as wide as the terminal by rich's own measure; else of `width` columns."""
+def console() -> "Console":
+    """Stdout, as wide as the terminal by rich's own measure; else of 100 columns."""
     from rich.console import Console  # start-up: rich
 
     console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=width)
+    return console if console.is_terminal else Console(highlight=False, width=100)
 
 
 def table(title: str = "") -> "Table":

@@ -49,19 +49,11 @@ def folder_for(request: Mapping[str, Any], name: str, out: Path | None) -> Path:
         ScenarioError: `out` holds something else, or cannot be written.
     """
 
-    def is_usable(folder: Path) -> bool:
-        is_ours = folders.has_kind(folder, folders.SWEEP)
-        return _is_same(read_request(folder), request) if is_ours else folders.is_empty(folder)
+    def is_same(folder: Path) -> bool:
+        return _is_same(read_request(folder), request)
 
-    folder = out or folders.free(f"{name}-sweep", is_usable=is_usable)
-    folders.check_target(folder, folders.SWEEP)
-    if folders.has_kind(folder, folders.SWEEP) and not is_usable(folder):
-        message = (
-            f"{folder}: holds a sweep of another scenario, files, keys, substrate or build of "
-            "Penstock; give another --out"
-        )
-        raise ScenarioError(message)
-    return folder
+    other = "a sweep of another scenario, files, keys, substrate or build of Penstock"
+    return folders.for_work(folders.SWEEP, f"{name}-sweep", out, is_same, other)
 
 
 def _is_same(first: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
@@ -102,12 +94,11 @@ class Store:
     """A sweep's folder, locked for one process until `close`."""
 
     def __init__(self, folder: Path, request: dict[str, Any]) -> None:
-        """Makes the folder, or opens it and merges the request into the earlier one.
+        """Opens the folder, which exists, and merges the request into an earlier one.
 
         Raises:
             RunError: another process works on it, or it is damaged.
         """
-        folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
         with contextlib.ExitStack() as opened:
             opened.enter_context(folders.locked(folder, "sweep"))

@@ -76,15 +76,13 @@ def explore(
         message = "reproduce --open needs SALib; install it with: pip install 'penstock[open]'"
         raise RunError(message)
     wanted = _wanted(ids)
-    folder = out or folders.free("open", is_usable=lambda one: folders.has_kind(one, KIND))
-    folders.check_target(folder, KIND)
     works: dict[Work, tuple[_Exploration, str]] = {}
     begun = time.monotonic()
     explorations = [
         _Exploration(one, samples, seed, seeds, works)
         for one in (one.quickly(seeds) if quick else one for one in wanted)
     ]
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = folders.for_work(KIND, "open", out, is_same=lambda _: True, other="")
     with folders.locked(folder, "exploration"), closing(Journal(folder / JOURNAL)) as journal:
         if not folders.has_kind(folder, KIND):  # so that the folder is known if this is killed
             folders.write_json(folder / KIND.file, outcome.as_json([]))

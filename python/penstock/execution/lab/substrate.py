@@ -81,6 +81,11 @@ def _too_much(document: dict[str, Any], scheme: str) -> Iterator[str]:
         yield f"measure.queue_every below {1e3 * LEAST_PERIOD_S:g} ms"
     if own.get("window", {}).get("sigma", 1) != 1:
         yield f"scheme.{scheme}.window.sigma, as penstockd drops no data"
+    queue = own.get("queue", {})
+    if queue.get("kind") == "red":
+        yield f"scheme.{scheme}.queue.weight, as tc derives it from the burst"
+        if queue["gentle"]:
+            yield f"scheme.{scheme}.queue.gentle, as the kernel drops or marks all above max"
 
 
 def _refused(warnings: list[str], tcp: Tcp, document: dict[str, Any]) -> list[str]:
