@@ -76,11 +76,6 @@ def test_a_removal_leaves_no_service_on(tmp_path, script, units):
     assert made[1:] == (detach if AGENT in units else [])
 
 
-@pytest.mark.skipif(IS_RUNNING, reason="a host, where a port that stays is a fault")
-def test_the_package_can_be_removed_from_an_image_that_lacks_privileges(tmp_path):
-    calls(tmp_path, "prerm", "remove", fails="detach")
-
-
 def test_the_controller_is_not_enabled(tmp_path):
     assert not any(
         "enable" in call

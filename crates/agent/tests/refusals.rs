@@ -9,6 +9,7 @@ use lab::{Agent, PENSTOCKD, PORT, PortLab, outcome};
 use penstock_linux::link::{self, Change};
 use penstock_linux::testkit::{self, PATIENCE, cable};
 use penstockd::port::PinsArg;
+use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
@@ -113,7 +114,6 @@ fn what_the_machine_lacks() {
     for arguments in [
         "attach eth1 --scheme fairq",
         "detach eth1",
-        "detach --all",
         "status",
         "metrics",
         "metrics --textfile /tmp/agent-no-privileges.prom",
@@ -128,6 +128,24 @@ fn what_the_machine_lacks() {
             "{arguments}: {line}"
         );
         assert_eq!(line.trim_end().lines().count(), 1, "{arguments}: {line}");
+    }
+    // Where it can be seen that there are no pins, as while an image is built, nothing is lacking.
+    let folder = tempfile::tempdir().unwrap();
+    for (mode, needs) in [(0o700, false), (0o000, true)] {
+        std::fs::set_permissions(&folder, Permissions::from_mode(mode)).unwrap();
+        let mut command = Command::new("setpriv");
+        command
+            .args([
+                "--bounding-set=-all",
+                PENSTOCKD,
+                "detach",
+                "--all",
+                "--pins",
+            ])
+            .arg(folder.path());
+        let (is_accepted, line) = outcome(&testkit::output(&mut command, PATIENCE));
+        assert_eq!(is_accepted, !needs, "{line}");
+        assert_eq!(line.contains("needs CAP_NET_ADMIN"), needs, "{line}");
     }
     let pins = lab.pins();
     let output = lab.output(&["check", "--json", "--pins", pins.to_str().unwrap()]);

@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use penstock_linux::note;
 
 use super::each::each_port;
 use crate::attach::detach::{detach, detachable};
@@ -41,15 +42,25 @@ pub struct Args {
 /// # Errors
 /// One line: what is wrong and what to do. The other ports are detached nevertheless.
 pub fn run(args: Args) -> Result<()> {
-    requirements::require_capabilities()?;
     let pins = match &args.config {
+        // A package that is removed detaches all ports, whatever has become of the file.
+        Some(path) if args.all => Agent::read_pins(path).unwrap_or_else(|error| {
+            note!("{error:#}; the default folder of pins is used");
+            Agent::default().pins()
+        }),
         Some(path) => Agent::read_pins(path)?,
         None => args.pins,
     };
+    if pins.is_hidden() {
+        requirements::require_capabilities()?;
+    }
     let ports = match args.interface {
         Some(interface) => vec![interface],
         None => detachable(&pins)?,
     };
+    if !ports.is_empty() {
+        requirements::require_capabilities()?;
+    }
     each_port(&pins, ports, |port| {
         detach(&pins, port)?;
         Ok("detached".to_owned())

@@ -3,11 +3,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
-use crate::daemon::config::{Config, PATH};
+use crate::daemon::config::{Agent, PATH};
 use crate::daemon::requests;
-use crate::host::output;
+use crate::host::{output, requirements};
 
 /// Options of `penstockd reload`.
 #[derive(clap::Args, Debug)]
@@ -18,7 +18,8 @@ Examples:
 
 The daemon reads its configuration again, without a gap, and reports whether it is in force. It
 refuses an invalid file, and a change of metrics, sdn, agent.pins or agent.locks, which takes a
-restart; then the old configuration stays in force.")]
+restart; then the old configuration stays in force. It also fails where a port is refused; the
+daemon tries that port again.")]
 pub struct Args {
     /// Configuration file of the daemon.
     #[arg(long, value_name = "FILE", default_value = PATH)]
@@ -30,6 +31,8 @@ pub struct Args {
 /// # Errors
 /// One line: why the daemon keeps its old configuration, or that none answers.
 pub fn run(args: Args) -> Result<()> {
-    let pins = Config::read(&args.config)?.agent.pins();
-    output::print(&(requests::ask(&pins)? + "\n"))
+    requirements::require_capabilities()?;
+    let pins = Agent::read_pins(&args.config)
+        .context("the daemon was not asked; the old configuration stays in force")?;
+    output::print(&(requests::ask(&pins, &args.config)? + "\n"))
 }

@@ -80,7 +80,8 @@ pub fn run(path: PathBuf, detach: bool) -> Result<()> {
                     port: IndexMap::new(),
                     ..config.clone()
                 };
-                ports.change(&config, &without_ports);
+                // What stays attached is in the log.
+                let _ = ports.change(&config, &without_ports);
             }
             return Ok(());
         }
@@ -88,13 +89,8 @@ pub fn run(path: PathBuf, detach: bool) -> Result<()> {
         if signal == Some(Signal::Reload) || !waiting.is_empty() {
             systemd::reloading();
             let outcome = reload(&path, &mut config, &mut ports);
-            let outcome = outcome.context("the old configuration stays in force");
-            match &outcome {
-                Ok(line) => note!("{line}"),
-                Err(error) => note!("{error:#}"),
-            }
             systemd::ready(&ports.summary());
-            requests::answer(waiting, &outcome);
+            requests::answer(waiting, &path, &outcome);
         } else {
             monitor.take();
             ports.follow(&config);
@@ -102,14 +98,19 @@ pub fn run(path: PathBuf, detach: bool) -> Result<()> {
     }
 }
 
-/// Changes to the configuration as it is now, and returns one line about it.
+/// Changes to the configuration as it is now, and returns one line about it. What is refused is in the log, too.
 fn reload(path: &Path, config: &mut Config, ports: &mut Ports) -> Result<String> {
-    let new = read_again(path, config)?;
-    ports.change(config, &new);
+    let new = read_again(path, config)
+        .context("the old configuration stays in force")
+        .inspect_err(|error| note!("{error:#}"))?;
+    let changed = ports.change(config, &new);
     *config = new;
     let path = path.display().to_string();
     audit::log("reload", "", &[("config", &path)]);
-    Ok(format!("{path}: reloaded; {}", ports.summary()))
+    changed.with_context(|| path.clone())?;
+    let line = format!("{path}: reloaded; {}", ports.summary());
+    note!("{line}");
+    Ok(line)
 }
 
 /// Reads the configuration again, if a running daemon can change to it.

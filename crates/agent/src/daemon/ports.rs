@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use penstock_linux::{
     link::{self, Link},
     note,
@@ -130,8 +130,11 @@ impl Ports {
         self.read_sockets();
     }
 
-    /// Follows a changed configuration.
-    pub fn change(&mut self, old: &Config, new: &Config) {
+    /// Follows a changed configuration. What is not in force is tried again, as at a start.
+    ///
+    /// # Errors
+    /// Why ports are not as configured, in one line.
+    pub fn change(&mut self, old: &Config, new: &Config) -> Result<()> {
         self.settled.retain(|interface| {
             old.agent == new.agent
                 && old.port_of(interface).map(|(_, port)| port)
@@ -141,6 +144,14 @@ impl Ports {
         self.errors.clear();
         self.looked = None;
         self.follow(new);
+        let refusals = self.errors.lines(|name| name != SOCKETS);
+        if !refusals.is_empty() {
+            bail!(
+                "read again, but not in force everywhere: {}",
+                refusals.join("; ")
+            );
+        }
+        Ok(())
     }
 
     /// The daemon's state in one line, for systemd.

@@ -2,21 +2,31 @@
 //! Requests for a reload on a socket, which are answered, as a signal cannot be: `penstockd reload`
 //! reports whether the configuration is in force.
 //!
-//! A request is a connection. The answer is one line: [`RELOADED`] or [`REFUSED`], then what or why.
+//! A request is a connection. The answer is two lines: the path of the daemon's configuration, then [`RELOADED`]
+//! or [`REFUSED`] and what or why.
 
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use penstock_linux::agent_folders::daemon_lock_name;
 use penstock_linux::note;
 
+use crate::format::printable;
 use crate::port::PinsArg;
 
 const RELOADED: &str = "reloaded: ";
 const REFUSED: &str = "refused: ";
+
+/// Requests answered at once; the others wait.
+const AT_ONCE: usize = 16;
+
+/// The longest line that is sent, characters: a socket always has room for it.
+const LONGEST: usize = 4096;
 
 /// The socket of a daemon, in the folder of locks, which only the superuser can enter.
 fn path(pins: &PinsArg) -> PathBuf {
@@ -37,6 +47,7 @@ impl Requests {
         let _ = std::fs::remove_file(&path);
         let listener = UnixListener::bind(&path).and_then(|listener| {
             listener.set_nonblocking(true)?;
+            std::fs::set_permissions(&path, Permissions::from_mode(0o600))?;
             Ok(listener)
         });
         let listener = listener
@@ -53,11 +64,14 @@ impl Requests {
         self.listener.as_ref().map(AsFd::as_fd)
     }
 
-    /// All requests that wait. The configuration is to be read after this, so that it is at least as new as
+    /// The requests that wait. The configuration is to be read after this, so that it is at least as new as
     /// they are.
     pub fn take(&self) -> Vec<UnixStream> {
         let accepted = self.listener.iter().flat_map(UnixListener::incoming);
-        accepted.map_while(std::io::Result::ok).collect()
+        let accepted = accepted.map_while(std::io::Result::ok).take(AT_ONCE);
+        // One that does not read keeps no other waiting.
+        let ready = accepted.filter(|request| request.set_nonblocking(true).is_ok());
+        ready.collect()
     }
 }
 
@@ -69,38 +83,54 @@ impl Drop for Requests {
     }
 }
 
-/// Answers requests: what was done, or why nothing was.
-pub fn answer(requests: Vec<UnixStream>, outcome: &Result<String>) {
+/// Answers requests of the daemon with this configuration: what was done, or why it is not in force.
+pub fn answer(requests: Vec<UnixStream>, config: &Path, outcome: &Result<String>) {
     let line = match outcome {
         Ok(line) => format!("{RELOADED}{line}"),
         Err(error) => format!("{REFUSED}{error:#}"),
     };
+    let line: String = printable(&line).chars().take(LONGEST).collect();
+    let text = format!("{}\n{line}", name(config));
     for mut request in requests {
-        // A line always has room in the socket; the other side may have gone away.
-        let _ = request.write_all(line.as_bytes());
+        // The other side may have gone away.
+        let _ = request.write_all(text.as_bytes());
     }
 }
 
-/// Has the daemon of a folder of pins reload, and returns its line.
+/// A configuration's path, on one line.
+fn name(config: &Path) -> String {
+    let path = config.canonicalize().unwrap_or_else(|_| config.to_owned());
+    printable(&path.display().to_string())
+}
+
+/// Has the daemon of a folder of pins reload its configuration, and returns its line.
 ///
 /// # Errors
-/// No daemon answers, or it refuses.
-pub fn ask(pins: &PinsArg) -> Result<String> {
+/// No daemon answers, it has another configuration, or this is not in force.
+pub fn ask(pins: &PinsArg, config: &Path) -> Result<String> {
     let path = path(pins);
-    let mut text = String::new();
-    UnixStream::connect(&path)
-        .and_then(|mut stream| stream.read_to_string(&mut text))
-        .with_context(|| {
-            let path = path.display();
-            format!(
+    let mut stream = UnixStream::connect(&path).with_context(|| {
+        let path = path.display();
+        match pins.has_daemon() {
+            true => format!("{path}: the daemon has no socket, as its log explains; send it SIGHUP"),
+            false => format!(
                 "no daemon answers at {path}; start it, or restart it if agent.pins or agent.locks has changed"
-            )
-        })?;
-    if let Some(line) = text.strip_prefix(RELOADED) {
-        return Ok(line.to_owned());
+            ),
+        }
+    })?;
+    let mut text = String::new();
+    let read = stream.read_to_string(&mut text);
+    let Some((own, line)) = text.split_once('\n').filter(|_| read.is_ok()) else {
+        bail!("the daemon ended before it answered");
+    };
+    if own != name(config) {
+        bail!(
+            "{}: not the configuration of this daemon, which is {own} and was read again; do: penstockd reload --config {own}",
+            config.display()
+        );
     }
-    match text.strip_prefix(REFUSED) {
-        Some(reason) => bail!("{reason}"),
-        None => bail!("the daemon ended before it answered"),
+    match line.strip_prefix(RELOADED) {
+        Some(line) => Ok(line.to_owned()),
+        None => bail!("{}", line.strip_prefix(REFUSED).unwrap_or(line)),
     }
 }

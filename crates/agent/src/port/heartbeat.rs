@@ -176,6 +176,12 @@ impl Errors {
         self.0.retain(|interface, _| stays(interface));
     }
 
+    /// The last errors of those that `are_meant`.
+    pub fn lines(&self, are_meant: impl Fn(&str) -> bool) -> Vec<&str> {
+        let meant = self.0.iter().filter(|(name, _)| are_meant(name));
+        meant.map(|(_, line)| line.as_str()).collect()
+    }
+
     /// Forgets all errors.
     pub fn clear(&mut self) {
         self.0.clear();

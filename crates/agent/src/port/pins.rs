@@ -148,6 +148,12 @@ impl PinsArg {
         }
     }
 
+    /// Whether this process may not see whether there are pins.
+    pub fn is_hidden(&self) -> bool {
+        std::fs::read_dir(&self.dir)
+            .is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
+    }
+
     /// Whether a daemon keeps the ports, which renews their heartbeats.
     pub fn has_daemon(&self) -> bool {
         let name = daemon_lock_name(&self.dir);

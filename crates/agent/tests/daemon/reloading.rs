@@ -64,6 +64,22 @@ fn a_reload_is_answered() {
     refused(": a change of sdn takes a restart");
     lab.configure("[port.eth1]\nscheme = \"fairk\"\n");
     refused("fairk");
+    lab.configure("no TOML");
+    refused("the daemon was not asked; the old configuration stays in force: ");
+    // A port without a buffer is refused, and tried again.
+    lab.configure("[port.eth1]\nscheme = \"fairq\"\n");
+    refused(": read again, but not in force everywhere: the qdisc of eth1 ");
+    lab.configure(HSCC);
+    assert!(reload().0);
+    let other = path.with_file_name("other.toml");
+    std::fs::copy(&path, &other).unwrap();
+    let (is_accepted, line) =
+        outcome(&lab.output(&["reload", "--config", other.to_str().unwrap()]));
+    let right = format!(
+        "do: penstockd reload --config {}\n",
+        path.canonicalize().unwrap().display()
+    );
+    assert!(!is_accepted && line.ends_with(&right), "{line}");
     // Its socket has another name then.
     std::fs::write(&path, "[agent]\npins = \"/sys/fs/bpf/other\"\n").unwrap();
     refused("or restart it if agent.pins or agent.locks has changed");
