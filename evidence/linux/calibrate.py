@@ -64,7 +64,7 @@ TOOLS_START = {"ab": {"start_spread": "50 ms"}, "wrk": {"start_gap": "6.5 ms"}}
 same is assumed of ab: 8, with several clients each."""
 ROUND_PAUSE_US = 12.0
 """For each client, from the end of a round on new connections to the first SYN of the next one: the
-packets that end the connections go first. Captured: 100 us with 8 clients, 550 with 48."""
+packets that end the connections go first. Captured: 100 us with 8 clients, 520 with 48."""
 HEADERS_BYTES = 240
 """Of an answer of nginx."""
 WRK_DELAYS = 0.3

@@ -85,7 +85,7 @@ pub fn detachable(pins: &PinsArg) -> Result<Vec<String>> {
 fn release(port: &Port) -> Result<port_config> {
     let before = port.config()?;
     let mut config = before;
-    if port.heartbeat_age_ns()? > config.stale_ns {
+    if port.is_stale()? {
         return Ok(before); // all pass untouched already
     }
     config.pause_ns = monotonic_ns();

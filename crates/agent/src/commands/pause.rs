@@ -74,10 +74,9 @@ pub fn pause(args: PauseArgs) -> Result<()> {
 /// As [`pause`].
 pub fn resume(args: ResumeArgs) -> Result<()> {
     each(&args.ports, 0, 0, |port| {
-        let is_alive = port.heartbeat_age_ns()? <= port.config()?.stale_ns;
-        Ok(match is_alive {
-            true => "no longer paused",
-            false => {
+        Ok(match port.is_stale()? {
+            false => "no longer paused",
+            true => {
                 "no longer paused, but its heartbeat is stale: packets pass untouched; do: systemctl start penstockd"
             }
         }

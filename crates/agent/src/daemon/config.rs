@@ -4,7 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
 use penstock_linux::agent_folders;
 use penstock_scenario::units::Time;
@@ -156,18 +156,15 @@ impl Agent {
     /// # Errors
     /// It is no file, which may keep its reader waiting; it cannot be read, or is no TOML.
     pub fn read_pins(path: &Path) -> Result<PinsArg> {
-        if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
-            bail!("{}: is no file", path.display());
-        }
+        check_kind(path)?;
         let text = match std::fs::read_to_string(path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             text => text.with_context(|| path.display().to_string())?,
         };
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-            let before = &text[..error.span().map_or(0, |span| span.start)];
-            let line = before.matches('\n').count() + 1;
-            anyhow!("{}:{line}: {}", path.display(), error.message())
-        })?;
+        let Ok(table) = text.parse::<toml::Table>() else {
+            // The error then has the line.
+            return Config::parse(&text, path).map(|config| config.agent.pins());
+        };
         let folder = |key: &str| table.get("agent")?.get(key)?.as_str().map(PathBuf::from);
         let mut pins = Agent::default().pins();
         pins.dir = folder("pins").unwrap_or(pins.dir);
@@ -219,6 +216,17 @@ impl Config {
         check(&config).with_context(|| path.display().to_string())?;
         Ok(config)
     }
+}
+
+/// Refuses what is no file, which may keep its reader waiting; a missing one passes.
+///
+/// # Errors
+/// It is there, and no file.
+pub fn check_kind(path: &Path) -> Result<()> {
+    if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
+        bail!("{}: is no file", path.display());
+    }
+    Ok(())
 }
 
 /// Whether this is the name of an interface, or a pattern that matches it. The loopback matches none.

@@ -115,10 +115,7 @@ fn reload(path: &Path, config: &mut Config, ports: &mut Ports) -> Result<String>
 
 /// Reads the configuration again, if a running daemon can change to it.
 fn read_again(path: &Path, old: &Config) -> Result<Config> {
-    // Another kind of file may keep its reader waiting.
-    if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
-        bail!("{}: is no longer a file", path.display());
-    }
+    config::check_kind(path)?;
     let new = Config::read(path)?;
     let fixed = [
         ("agent.pins", old.agent.pins != new.agent.pins),

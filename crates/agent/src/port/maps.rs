@@ -133,6 +133,14 @@ impl Port {
         Ok(element::<u64>(&self.heartbeat, self.slot())?.abs_diff(monotonic_ns()))
     }
 
+    /// Whether the heartbeat is so old that all packets pass untouched.
+    ///
+    /// # Errors
+    /// As [`Port::config`].
+    pub fn is_stale(&self) -> Result<bool> {
+        Ok(self.heartbeat_age_ns()? > self.config()?.stale_ns)
+    }
+
     /// Renews the heartbeat.
     ///
     /// # Errors

@@ -159,7 +159,7 @@ impl Acks {
     fn note_arrival(&mut self, cfg: &Config, now: Time, at: Surroundings) {
         let least = cfg.ack_patience;
         if self.patience == Time::ZERO {
-            self.give_credit(cfg, at.window);
+            self.give_credit(cfg.quick_acks, at.window);
             self.patience = least;
         } else {
             let gap = now.saturating_sub(self.last_arrival);
@@ -168,7 +168,7 @@ impl Acks {
             } else if gap < self.patience {
                 self.patience = Time(self.patience.0 / 2 + gap.0).min(at.timeout);
             } else if gap > at.timeout {
-                self.give_credit(cfg, at.window);
+                self.give_credit(cfg.quick_acks, at.window);
             }
         }
         self.last_arrival = now;
@@ -182,12 +182,15 @@ impl Acks {
         }
     }
 
-    /// Half a window of ACKs goes out at once, at most [`Config::quick_acks`] (`tcp_incr_quickack`).
-    fn give_credit(&mut self, cfg: &Config, window: u32) {
-        self.give_credit_of(cfg.quick_acks, window);
+    /// ACKs go out at once, whatever the application sends (`tcp_enter_quickack_mode`).
+    fn be_quick(&mut self, cfg: &Config, most: u8, window: u32) {
+        self.give_credit(most, window);
+        self.interactive = false;
+        self.patience = cfg.ack_patience;
     }
 
-    fn give_credit_of(&mut self, most: u8, window: u32) {
+    /// Half a window of ACKs goes out at once, at most so many (`tcp_incr_quickack`).
+    fn give_credit(&mut self, most: u8, window: u32) {
         let pairs = window / (2 * self.full_segment as u32).max(1);
         let credit = if pairs == 0 { 2 } else { pairs };
         self.quick = self.quick.max(credit.min(most as u32) as u8);
@@ -244,9 +247,7 @@ impl Acks {
     /// A segment arrived twice: acknowledge the next ones at once, whatever is sent.
     pub fn on_duplicate(&mut self, cfg: &Config, window: u32) {
         if cfg.ack_rules != AckRules::Rfc {
-            self.give_credit(cfg, window);
-            self.interactive = false;
-            self.patience = cfg.ack_patience;
+            self.be_quick(cfg, cfg.quick_acks, window);
             self.is_owed = true;
         }
     }
@@ -313,9 +314,7 @@ impl Acks {
         }
         if is_marked {
             if is_linux && !self.echo {
-                self.give_credit_of(cfg.quick_acks.min(2), window);
-                self.interactive = false;
-                self.patience = cfg.ack_patience;
+                self.be_quick(cfg, cfg.quick_acks.min(2), window);
             }
             self.echo = true;
         }

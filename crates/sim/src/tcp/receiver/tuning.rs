@@ -73,8 +73,12 @@ impl Tuning {
     }
 
     /// The share of the memory that is payload, bytes.
-    pub fn share(&self) -> u32 {
-        (self.memory * self.ratio / WHOLE).min(u32::MAX as u64) as u32
+    fn share(&self) -> u32 {
+        self.share_of(self.memory)
+    }
+
+    fn share_of(&self, memory: u64) -> u32 {
+        (memory * self.ratio / WHOLE).min(u32::MAX as u64) as u32
     }
 
     /// What the window may grow to before the first segment: one stays in reserve (`tcp_init_buffer_space`).
@@ -104,8 +108,7 @@ impl Tuning {
             0 => 0,
             overhead => segment.payload as u64 + overhead as u64,
         };
-        let left = self.memory.saturating_sub(taken);
-        (left * self.ratio / WHOLE).min(u32::MAX as u64) as u32
+        self.share_of(self.memory.saturating_sub(taken))
     }
 
     /// The application reads `segment`, and all before RCV.NXT `nxt`, while `window` is offered;
