@@ -37,6 +37,7 @@ KERNEL = SCENARIOS / "kernel.jsonl"
 sys.path[:0] = [str(ROOT / "evidence"), str(ROOT / "evidence/grid")]
 
 import cells  # noqa: E402 (next to the grid)
+import polars as pl  # noqa: E402
 from recorded import LABORATORY, SIMULATOR, SUBSTRATES, Entry, Recorded  # noqa: E402 (of all)
 
 import penstock  # noqa: E402
@@ -59,24 +60,22 @@ EVENT_LOOP = {"new": {"exponential": "50 us"}, "persistent": {"exponential": "25
 """One process connects, asks and answers for all of the laboratory. From one of these to the next
 pass 48 us in the mean of its system calls where connections are new, and 17 to 22 where they last
 (traced, pauses above 100 us left out)."""
-TOOLS_START = {"ab": {"start_spread": "50 ms"}, "wrk": {"start_gap": "6.5 ms"}}
-"""The laboratory starts one process after another, of wrk one for each client, as measured. The
-same is assumed of ab: 8, with several clients each."""
+TOOLS_START = {"ab": {"start_spread": "50 ms"}, "wrk": {"start_gap": "0.4 ms"}}
+"""The laboratory starts one process of ab after another, 8 with several clients each, within this
+time in captures. All wrk, one for each client, have loaded, and begin this far apart: the median of
+the kernel's runs, from their `starts_within_s`."""
 ROUND_PAUSE_US = 12.0
 """For each client, from the end of a round on new connections to the first SYN of the next one: the
 packets that end the connections go first. Captured: 100 us with 8 clients, 520 with 48."""
 HEADERS_BYTES = 240
 """Of an answer of nginx."""
-WRK_DELAYS = 0.3
-"""ACKs that a server delays for each wrk, which opens and closes a connection to see whether it is
-there: that of the FIN, if nginx does not close before the next tick."""
 PAUSES = {
     "think": {"lognormal": "38 us", "sigma": 0.45},
     "server_think": {"lognormal": "105 us", "sigma": 0.72},
 }
 """From an answer to ab's next SYN, and from a request to nginx's answer: the medians in captures,
 and the spread from the 10th to the 90th percentile, 30 to 96 and 45 to 284 us."""
-REQUEST = {("ab", "new"): "85 B", ("ab", "persistent"): "109 B", ("wrk", "persistent"): "41 B"}
+REQUEST = {("ab", "new"): "85 B", ("ab", "persistent"): "109 B", ("wrk", "persistent"): "43 B"}
 """Of each client."""
 SCHEMES = ("drop-tail", "fairq", "hscc")
 NEEDED = 0.9
@@ -259,14 +258,22 @@ def play(one: dict[str, Any], scheme: str, on: str, seed: int) -> Numbers:
     if on == SIMULATOR and one["client"] and elephants:
         # Each iperf3 delays an ACK on its control connection, which the simulator does not have.
         counted["delayed_acks"] += groups["elephants"]["flows"]
-    if on == SIMULATOR and one["client"] == "wrk":
-        counted["delayed_acks"] += WRK_DELAYS * one["document"]["traffic"]["web"]["flows"]
     return {
         **{name: times.get(name) for name in ("mean", "p50", "p99")},
         "elephants": elephants.get("mean"),
         **{"drops": port["drops"], "timeouts": counted["timeouts"]},
         "delayed ACKs": counted["delayed_acks"],
+        **({"starts_within_s": starts_within_s(run)} if one["client"] else {}),
     }
+
+
+def starts_within_s(run: penstock.Run) -> float:
+    """From the first client's start to that of the last."""
+    web = run.flows.filter(pl.col("traffic") == "web")
+    first: dict[int, float] = {}
+    for flow, start in web.select("flow", "start_s").rows():
+        first[flow] = min(start, first.get(flow, start))
+    return max(first.values()) - min(first.values())
 
 
 def means(runs: list[Numbers]) -> Numbers:

@@ -37,27 +37,30 @@ Fri Nov 20 14:25:55 2026\t1795184755\t0\t231\t231\t5
 """
 
 
+BEGUN = tools.Begun(10.0, 13.0)
+
+
 def test_a_request_of_ab_is_a_flow(tmp_path):
     (tmp_path / "ab.tsv").write_text(AB)
     pair = ("sender1", "receiver2")
-    first, second = tools.read_ab(tmp_path / "ab.tsv", "web", 3, pair, 11500, 3.0)
+    first, second = tools.read_ab(tmp_path / "ab.tsv", "web", 3, pair, 11500, BEGUN)
     assert (first.start_s, first.end_s) == (3.0, 3.008)
     assert (second.start_s, second.end_s) == (4.0, 4.231)
     assert (first.source, first.destination, first.bytes) == ("sender1", "receiver2", 11500)
     assert first.delivered_bytes == 11500
     # Where it has completed none it writes no file.
-    assert tools.read_ab(tmp_path / "none.tsv", "web", 3, pair, 11500, 3.0) == []
+    assert tools.read_ab(tmp_path / "none.tsv", "web", 3, pair, 11500, BEGUN) == []
 
 
 def test_a_request_of_wrk_is_a_flow(tmp_path):
-    (tmp_path / "wrk.tsv").write_text("7.500000\t7.512345\n7.512400\t7.520000\n")
+    (tmp_path / "wrk.tsv").write_text("13.500000\t13.512345\n13.512400\t13.520000\n")
     pair = ("sender1", "receiver2")
-    first, second = tools.read_wrk(tmp_path / "wrk.tsv", "web", 3, pair, 11500, 3.0)
-    assert (first.start_s, first.end_s) == (3.0, pytest.approx(3.012345))
-    assert (second.start_s, second.end_s) == (pytest.approx(3.0124), pytest.approx(3.02))
+    first, second = tools.read_wrk(tmp_path / "wrk.tsv", "web", 3, pair, 11500, BEGUN)
+    assert (first.start_s, first.end_s) == (3.5, pytest.approx(3.512345))
+    assert (second.start_s, second.end_s) == (pytest.approx(3.5124), pytest.approx(3.52))
     assert (first.source, first.flow, first.bytes) == ("sender1", 3, 11500)
     (tmp_path / "none.tsv").write_text("")
-    assert tools.read_wrk(tmp_path / "none.tsv", "web", 3, pair, 11500, 3.0) == []
+    assert tools.read_wrk(tmp_path / "none.tsv", "web", 3, pair, 11500, BEGUN) == []
 
 
 def test_each_flow_has_a_wrk_of_its_own(tmp_path):
@@ -108,18 +111,18 @@ def test_a_report_of_iperf3_is_a_flow(tmp_path):
     pair = ("sender1", "receiver1")
     report = tmp_path / "iperf.json"
     report.write_text(json.dumps(IPERF))
-    (flow,) = tools.read_iperf(report, "bulk", 0, pair, 0.5, lasts_s=None)
+    (flow,) = tools.read_iperf(report, "bulk", 0, pair, tools.Begun(10.0, 10.5), lasts_s=None)
     assert (flow.start_s, flow.end_s, flow.bytes) == (0.5, 2.5, 1_000_500)
     assert (flow.delivered_bytes, flow.retransmits) == (1_000_000, 7)
-    (flow,) = tools.read_iperf(report, "bulk", 0, pair, 0.5, lasts_s=2.0)
+    (flow,) = tools.read_iperf(report, "bulk", 0, pair, tools.Begun(10.0, 10.5), lasts_s=2.0)
     assert (flow.end_s, flow.stopped_s, flow.bytes) == (None, 2.5, None)
     assert (flow.delivered_bytes, flow.retransmits) == (1_000_000, 7)
-    (flow,) = tools.read_iperf(report, "bulk", 0, pair, 0.5, lasts_s=1.5)
+    (flow,) = tools.read_iperf(report, "bulk", 0, pair, tools.Begun(10.0, 10.5), lasts_s=1.5)
     assert flow.stopped_s == 2.0, "iperf3 lasts longer than the scenario"
     assert (flow.delivered_bytes, flow.retransmits) == (750_000, 5)
     report.write_text(json.dumps({"error": "unable to connect to server"}))
     with pytest.raises(RunError, match="iperf3: unable to connect"):
-        tools.read_iperf(report, "bulk", 0, pair, 0.5, lasts_s=2.0)
+        tools.read_iperf(report, "bulk", 0, pair, tools.Begun(10.0, 10.5), lasts_s=2.0)
 
 
 def test_iperf3_lasts_as_long_as_the_other_traffic(tmp_path):
@@ -165,11 +168,11 @@ def test_a_transfer_that_did_not_end_in_time_is_cut(sent, tmp_path):
     error = {"error": "interrupt - the client has terminated"}
     client.write_text(json.dumps(sent | error) if sent else "")
     server.write_text(json.dumps({"end": {"sum_received": {"bytes": 7_000}}}))
-    (flow,) = tools.read_sized(list, client, server, cut)
+    (flow,) = tools.read_sized(list, client, server, cut, BEGUN)
     assert (flow.end_s, flow.stopped_s, flow.bytes, flow.delivered_bytes) == (None, 4, 9_000, 7_000)
     assert flow.retransmits == (2 if sent else 0)
     client.write_text(json.dumps(IPERF))
-    assert tools.read_sized(lambda: ["whole"], client, server, cut) == ["whole"]
+    assert tools.read_sized(lambda _: ["whole"], client, server, cut, BEGUN) == ["whole"]
 
 
 def test_a_bulk_with_a_size_is_stopped_with_the_scenario(tmp_path):
@@ -190,7 +193,9 @@ def test_a_client_that_is_interrupted_has_not_failed(tmp_path):
         return tools.Program("a", ("sleep", "0.4"), tmp_path / f"{stop_s}", 0.0, stop_s)
 
     with ExitStack() as stack:
-        tools._run([client(0.1), client(None)], start, 0.5, lambda _: None)
+        begun = tools._run([client(0.1), client(None)], start, 0.5, lambda _: None)
+    assert [client.stop_s for client, _ in begun] == [0.1, None]
+    assert all(0.0 <= at.start_s < 0.4 for _, at in begun)
 
 
 def test_flows_take_their_hosts_in_turn():

@@ -9,21 +9,23 @@ penstock-traffic samples the ports, and `_native.summarize` sums the transfers u
 does its own.
 
 wrk in place of `ab` plays persistent connections, one process for each, whose script reports each
-request in microseconds. Its own statistics add requests that it did not send, to make up for those
-that it would have sent at a constant rate.
+request in microseconds. All of them load before the run, because while one loads, others wait for
+its processor. Its own statistics add requests that it did not send, to make up for those that it
+would have sent at a constant rate.
 """
 
+import fcntl
 import io
 import json
 import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TextIO
 
 from penstock import _native
 from penstock.errors import RunError, ScenarioError
@@ -50,12 +52,16 @@ http {{
 # The hooks of a thread of wrk; `done` would see its statistics only.
 _WRK = """local ffi = require("ffi")
 ffi.cdef("typedef struct {{ long s, ns; }} moment; int clock_gettime(int, moment *);")
+ffi.cdef("int open(const char *, int); int flock(int, int);")
 local moment, report, begun = ffi.new("moment"), nil, nil
 local function now() -- CLOCK_MONOTONIC
   ffi.C.clock_gettime(1, moment)
   return tonumber(moment.s) + tonumber(moment.ns) * 1e-9
 end
-function init() report = io.open("{report}", "w") end
+function init()
+  report = io.open("{report}", "w")
+  ffi.C.flock(ffi.C.open("{gate}", 0), 1) -- LOCK_SH: waits until the run releases its own
+end
 function request()
   begun = now()
   return wrk.request()
@@ -87,6 +93,27 @@ class Transfer(NamedTuple):
     retransmits: int = 0
 
 
+class Begun(NamedTuple):
+    """Seconds of the monotonic clock at which the clients' time, and one of them, began."""
+
+    all_s: float
+    client_s: float
+
+    @property
+    def start_s(self) -> float:
+        """When the client was started, from the start of the run."""
+        return self.client_s - self.all_s
+
+
+class Held(NamedTuple):
+    """How a client that has loaded waits for its time."""
+
+    loaded: Path
+    """The file that it writes then."""
+    gate: Path
+    """The file that it waits to lock."""
+
+
 class Program(NamedTuple):
     """A server, or a client whose report becomes transfers."""
 
@@ -98,9 +125,11 @@ class Program(NamedTuple):
     """None: a server, up before all clients."""
     stop_s: float | None = None
     """When it is interrupted if it has not ended by then."""
-    read: Callable[[], list[Transfer]] = list
+    read: Callable[[Begun], list[Transfer]] = lambda _: []
     listens: str = ""
     """Address and port of a server."""
+    held: Held | None = None
+    """A client that loads before the run."""
 
 
 @dataclass(frozen=True)
@@ -148,23 +177,46 @@ def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listene
         port += len(pairs)
     with ExitStack() as stack:
 
-        def start(program: Program) -> programs.Process:
+        def launch(program: Program) -> programs.Process:
             space = plan.name(plan.home[program.host].node, tag)
             inside = system.inside(space, *program.command)
             return stack.enter_context(programs.running(inside, program.command[0], program.log))
 
-        servers = [(program, start(program)) for program in tools if program.start_s is None]
+        servers = [(program, launch(program)) for program in tools if program.start_s is None]
         for server, process in servers:
             space = plan.name(plan.home[server.host].node, tag)
             is_ready = partial(_listens, space, server.listens)
             process.wait_until(is_ready, f"nothing listens on {server.listens}")
+        clients = [program for program in tools if program.start_s is not None]
+        held = {client: client.held for client in clients if client.held}
+        names = {gate for _, gate in held.values()}
+        gates = {gate: stack.enter_context(_locked(gate)) for gate in names}
+        loading = {client: launch(client) for client in held}
+        for client, process in loading.items():
+            process.wait_until(held[client].loaded.exists, "it has not loaded")
+
+        def start(client: Program) -> programs.Process:
+            if client not in held:
+                return launch(client)
+            fcntl.flock(gates[held[client].gate], fcntl.LOCK_UN)
+            return loading[client]
+
         with playing(task, plan, tag, is_silent=True) as sampling:
-            _run([p for p in tools if p.start_s is not None], start, duration, listen)
+            begun = _run(clients, start, duration, listen)
             while not sampling.is_over(listen):
                 pass
             sampled = sampling.results()
     # Servers have ended, so their reports are whole.
-    return summed(task.scenario, [t for p in tools for t in p.read()], sampled)
+    transfers = [one for client, at in begun for one in client.read(at)]
+    return summed(task.scenario, transfers, sampled)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[TextIO]:
+    """A file that nothing else can lock."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield file
 
 
 def summed(scenario: str, transfers: list[Transfer], sampled: Played) -> Played:
@@ -194,17 +246,17 @@ def _run(
     start: Callable[[Program], programs.Process],
     duration_s: float,
     listen: Listener,
-) -> None:
-    """Starts and interrupts each client at its times, and waits for all."""
+) -> list[tuple[Program, Begun]]:
+    """Starts and interrupts each client at its times, and waits for all; when each was started."""
     waiting = sorted(clients, key=lambda client: client.start_s or 0.0)
     begun = time.monotonic()
-    started: list[tuple[Program, programs.Process]] = []
-    while waiting or not all(process.has_ended() for _, process in started):
+    started: list[tuple[Program, Begun, programs.Process]] = []
+    while waiting or not all(process.has_ended() for *_, process in started):
         passed = time.monotonic() - begun
         while waiting and (waiting[0].start_s or 0.0) <= passed:
-            client = waiting.pop(0)
-            started.append((client, start(client)))
-        for client, process in started:
+            client, at = waiting.pop(0), Begun(begun, time.monotonic())
+            started.append((client, at, start(client)))
+        for client, _, process in started:
             if client.stop_s is not None and client.stop_s <= passed:
                 process.interrupt()
         if passed > duration_s + _PATIENCE_S:
@@ -212,8 +264,9 @@ def _run(
             raise RunError(message)
         listen(min(passed / duration_s, 0.99))
         time.sleep(0.1)
-    for _, process in started:
+    for *_, process in started:
         process.check_success()
+    return [(client, at) for client, at, _ in started]
 
 
 def pairs_of(table: dict[str, Any], ends: dict[str, list[str]] | None) -> list[tuple[str, str]]:
@@ -268,7 +321,7 @@ def _iperf(of: Traffic) -> Iterator[Program]:
         to = ("-c", of.address(destination), "-B", of.address(source), *at)
         report = log.with_suffix(".json")
         pair = (source, destination)
-        read = partial(read_iperf, report, of.name, flow, pair, start, lasts_s=lasts_s)
+        read = partial(read_iperf, report, of.name, flow, pair, lasts_s=lasts_s)
         client = Program(source, ("iperf3", "-J", *to, *length), report, start, read=read)
         if size:
             cut = Transfer(of.name, flow, *pair, start, None, stop, size, 0)
@@ -306,7 +359,7 @@ def _web(of: Traffic) -> Iterator[Program]:
         options = ("-q", "-r", *keep, "-t", limit, "-n", requests, "-c", str(flows))
         url = f"http://{of.address(pair[0])}:{of.port}/{of.name}"
         command = ("ab", *options, "-g", str(report), "-B", of.address(pair[1]), url)
-        read = partial(read_ab, report, of.name, number, pair, size, start)
+        read = partial(read_ab, report, of.name, number, pair, size)
         yield Program(pair[1], command, report.with_suffix(".log"), start, read=read)
 
 
@@ -319,13 +372,14 @@ def _wrk(of: Traffic, size: int, start: float) -> Iterator[Program]:
             of.refuse(".to", "wrk does not choose its address, and hosts share their namespace")
         report = of.folder / f"{of.name}-{flow}.tsv"
         script = report.with_suffix(".lua")
-        script.write_text(_WRK.format(report=report), encoding="utf-8")
+        held = Held(report, of.folder / f"{of.name}.gate")
+        script.write_text(_WRK.format(report=report, gate=held.gate), encoding="utf-8")
         # What takes longer than the timeout is counted only.
         options = ("-t", "1", "-c", "1", "-d", f"{limit}s", "--timeout", f"{limit + 1}s")
         url = f"http://{of.address(source)}:{of.port}/{of.name}"
         command = ("wrk", *options, "-s", str(script), url)
-        read = partial(read_wrk, report, of.name, flow, (source, destination), size, start)
-        yield Program(destination, command, report.with_suffix(".log"), start, read=read)
+        read = partial(read_wrk, report, of.name, flow, (source, destination), size)
+        yield Program(destination, command, report.with_suffix(".log"), start, read=read, held=held)
 
 
 def read_iperf(
@@ -333,7 +387,7 @@ def read_iperf(
     traffic: str,
     flow: int,
     pair: tuple[str, str],
-    start_s: float,
+    begun: Begun,
     *,
     lasts_s: float | None,
 ) -> list[Transfer]:
@@ -349,6 +403,7 @@ def read_iperf(
         message = f"lab: iperf3: {document['error']}"
         raise RunError(message)
     received, sent = document["end"]["sum_received"], document["end"]["sum_sent"]
+    start_s = begun.start_s
     if lasts_s is None:
         over_s = start_s + received["seconds"]
         counts = received["bytes"], sent["retransmits"]
@@ -362,7 +417,11 @@ def read_iperf(
 
 
 def read_sized(
-    read: Callable[[], list[Transfer]], report: Path, served: Path, cut: Transfer
+    read: Callable[[Begun], list[Transfer]],
+    report: Path,
+    served: Path,
+    cut: Transfer,
+    begun: Begun,
 ) -> list[Transfer]:
     """A transfer of some size: what `read` returns, or `cut` if its `iperf3` was interrupted.
 
@@ -370,7 +429,7 @@ def read_sized(
     """
     document = _report(report)
     if document and not document.get("error", "").startswith("interrupt"):
-        return read()
+        return read(begun)
     sent = document.get("end", {}).get("sum_sent", {})
     received = _report(served).get("end", {}).get("sum_received", {})
     delivered = min(received.get("bytes", 0), cut.bytes or 0)
@@ -385,18 +444,18 @@ def _report(path: Path) -> dict[str, Any]:
 
 
 def read_ab(
-    report: Path, traffic: str, flow: int, pair: tuple[str, str], size: int, start_s: float
+    report: Path, traffic: str, flow: int, pair: tuple[str, str], size: int, begun: Begun
 ) -> list[Transfer]:
     """The requests of `ab -g`: one a line, start in seconds of the clock, total in milliseconds.
 
-    The first began at `start_s`, when `ab` was started.
+    The first is taken to begin when `ab` was started.
     `ab` writes no file if it has completed none.
     """
     if not report.exists():
         return []
     rows = [line.split("\t") for line in report.read_text("utf-8").splitlines()[1:]]
     first = min((int(row[1]) for row in rows), default=0)
-    spans = ((start_s + int(row[1]) - first, int(row[4]) / 1e3) for row in rows)
+    spans = ((begun.start_s + int(row[1]) - first, int(row[4]) / 1e3) for row in rows)
     return [
         Transfer(traffic, flow, *pair, start, start + took, None, size, size)
         for start, took in spans
@@ -404,16 +463,9 @@ def read_ab(
 
 
 def read_wrk(
-    report: Path, traffic: str, flow: int, pair: tuple[str, str], size: int, start_s: float
+    report: Path, traffic: str, flow: int, pair: tuple[str, str], size: int, begun: Begun
 ) -> list[Transfer]:
-    """The requests of a connection of wrk: one a line, start and end in seconds of the clock.
-
-    The first began at `start_s`, when wrk was started.
-    """
+    """The requests of a connection of wrk: one a line, its start and end on the monotonic clock."""
     rows = [line.split("\t") for line in report.read_text("utf-8").splitlines()]
-    spans = [(float(start), float(end)) for start, end in rows]
-    zero = spans[0][0] - start_s if spans else 0.0
-    return [
-        Transfer(traffic, flow, *pair, start - zero, end - zero, None, size, size)
-        for start, end in spans
-    ]
+    spans = [(float(start) - begun.all_s, float(end) - begun.all_s) for start, end in rows]
+    return [Transfer(traffic, flow, *pair, *span, None, size, size) for span in spans]
