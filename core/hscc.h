@@ -63,7 +63,7 @@ enum hscc_mode {
 	  "one segment")                                                                           \
 	P(X, SEGMENTS, first_flight, 0, 255, 2, 0,                                                 \
 	  "Largest window of SYN-ACKs and first ACKs, as long as the buffer holds that much of "   \
-	  "every flow; otherwise one segment; 0: unchanged")                                       \
+	  "every flow; otherwise one segment; never below the window of floor; 0: unchanged")      \
 	P(X, SEGMENT_BYTES, release_step, 0, 255, 1, 0,                                            \
 	  "Growth of the window per release_interval after a clamp; 0: no limit after a clamp")    \
 	P(X, TIME, release_interval, NS(1), MAX_TIME, MS(1), MS(1),                                \

@@ -334,6 +334,42 @@ fn a_heartbeat_that_is_stale_before_the_next_is_refused() {
     lab.ok(&["detach", PORT]);
 }
 
+#[test]
+fn what_is_given_twice() {
+    let lab = PortLab::new();
+    let grant = ["attach", PORT, "--scheme", "grant", "--buffer", "128 kB"];
+    let in_window = [&grant[..], &["--set", "window.rate=2 Gb/s"]].concat();
+    for rate in [["--rate", "1 Gb/s"], ["--set", "rate=1 Gb/s"]] {
+        let line = lab.refused(&[&in_window[..], &rate].concat());
+        let reason = "--rate: is 1 Gb/s, and window.rate, another name for it, is 2 Gb/s; give one";
+        assert!(line.contains(reason), "{line}");
+    }
+    for (set, option) in [
+        ("scheme=hscc", "--scheme"),
+        ("buffer=1 MB", "--buffer"),
+        ("window.side=port", "--side"),
+    ] {
+        let more = ["--side", "receiver", "--set", set];
+        let line = lab.refused(&[&grant[..], &more].concat());
+        let reason = format!("--set {set}: {option} is given, too; give one of them");
+        assert!(line.contains(&reason), "{line}");
+    }
+    lab.ok(&in_window);
+    assert_eq!(lab.status()["credit"]["rate_bps"], 2_000_000_000_u64);
+    lab.ok(&["detach", PORT]);
+}
+
+#[test]
+fn an_order_to_a_port_without_a_program() {
+    let lab = PortLab::new();
+    lab.ok(&["attach", PORT, "--scheme", "sicc"]);
+    std::fs::remove_file(lab.port_folder().join("program_egress")).unwrap();
+    let line = lab.refused(&["sicc", "off", PORT, "10.0.0.2", "10.0.0.1"]);
+    let reason = "eth1 has no program; do: penstockd attach eth1 --scheme sicc";
+    assert!(line.contains(reason), "{line}");
+    lab.ok(&["detach", PORT]);
+}
+
 /// By the options that the command has.
 #[test]
 fn a_limit_out_of_range_is_named_by_its_option() {

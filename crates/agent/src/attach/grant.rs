@@ -15,7 +15,7 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use penstock_core::Params;
 use penstock_core::definitions::{self, Definition};
 use penstock_linux::ethtool;
-use penstock_scenario::{Buffer, Deployment};
+use penstock_scenario::{Buffer, Deployment, Queue};
 use serde::Serialize;
 
 use super::load;
@@ -47,6 +47,22 @@ const SCRATCH: &str = "grant_scratch";
 /// The parameters of Grant.
 pub fn definition() -> &'static Definition {
     definitions::of("grant")
+}
+
+/// Requires that the rate is given once: as the port's, or among the parameters. Together they are for a port with
+/// HCF's queue alone, of which the port's rate then is.
+///
+/// # Errors
+/// Both are given.
+pub fn require_one_rate(port: &Deployment) -> Result<()> {
+    let among_params = match (port.window.is_credit(), &port.queue) {
+        (_, Queue::Hcf(_)) | (false, _) => None,
+        (true, _) => port.window.rate("rate"),
+    };
+    if let (Some(rate), Some(other)) = (port.rate, among_params) {
+        bail!("is {rate}, and window.rate, another name for it, is {other}; give one of them");
+    }
+    Ok(())
 }
 
 /// The programs for a port with credit, egress and ingress, loaded and configured; none for another

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! `penstockd attach`.
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use penstock_linux::note;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Deployment, deployment};
 
 use crate::attach::hook::HookChoice;
 use crate::attach::summary::{queue_warning, summary_line};
-use crate::attach::{FLOWS, Options, STALE, attach};
+use crate::attach::{FLOWS, Options, STALE, attach, grant};
 use crate::format::printable;
 use crate::host::output;
 use crate::host::signals::{self, Signals};
@@ -109,7 +109,10 @@ fn pair(text: &str) -> Result<(String, String), String> {
 
 impl Args {
     /// The port's deployment as pairs of key and value.
-    fn pairs(&self) -> Vec<(String, String)> {
+    ///
+    /// # Errors
+    /// A key is given both by an option and by `--set`.
+    fn pairs(&self) -> Result<Vec<(String, String)>> {
         let rules = |rules: &Vec<String>| (!rules.is_empty()).then(|| format!("{rules:?}"));
         let options = [
             ("scheme", Some(self.scheme.clone())),
@@ -121,10 +124,17 @@ impl Args {
             ("window.side", self.side.clone()),
             ("window.target", self.target.clone()),
         ];
-        let options = options
+        let given = options
             .into_iter()
             .filter_map(|(key, value)| Some((key.to_owned(), value?)));
-        options.chain(self.sets.iter().cloned()).collect()
+        let mut pairs: Vec<(String, String)> = given.collect();
+        let has_option = |(key, _): &&(String, String)| pairs.iter().any(|(own, _)| own == key);
+        if let Some((key, value)) = self.sets.iter().find(has_option) {
+            let option = key.trim_start_matches("window.");
+            bail!("--set {key}={value}: --{option} is given, too; give one of them");
+        }
+        pairs.extend(self.sets.iter().cloned());
+        Ok(pairs)
     }
 }
 
@@ -134,7 +144,8 @@ impl Args {
 /// One line: what is wrong and what to do.
 pub fn run(args: Args) -> Result<()> {
     let port =
-        deployment(&args.pairs()).map_err(|error| anyhow!(name_options(&error.to_string())))?;
+        deployment(&args.pairs()?).map_err(|error| anyhow!(name_options(&error.to_string())))?;
+    grant::require_one_rate(&port).context("--rate")?;
     let options = Options {
         flows: args.flows,
         stale: args.stale,
@@ -183,7 +194,7 @@ pub(super) fn hold(
         note!("{}", printable(&warning));
     }
     let Some(signals) = signals else {
-        if !pins.has_daemon() {
+        if pins.daemon().is_none() {
             let stale = options.stale;
             note!(
                 "{interface}: no daemon runs, so packets pass untouched from {stale} on; start it with \

@@ -3,12 +3,12 @@
 
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use penstock_linux::note;
 
 use super::each::each_port;
 use crate::attach::detach::{detach, detachable};
-use crate::daemon::config::Agent;
+use crate::daemon::{self, config::Agent};
 use crate::host::requirements;
 use crate::port::PinsArg;
 
@@ -20,7 +20,9 @@ Examples:
   penstockd detach --all
 
 Windows open in steps within 40 ms; then programs, maps, pins and folders are removed. A running
-daemon attaches configured ports again: stop it first, or remove them from its configuration.")]
+daemon attaches the ports of its configuration again within seconds: remove a port from there, and
+reload it. --all is refused while a daemon runs that has attached a port: end it first. To let
+packets pass untouched at once: penstockd pause --all.")]
 pub struct Args {
     /// Interface of the port.
     #[arg(required_unless_present = "all", conflicts_with = "all")]
@@ -40,7 +42,8 @@ pub struct Args {
 /// Runs the command.
 ///
 /// # Errors
-/// One line: what is wrong and what to do. The other ports are detached nevertheless.
+/// One line: what is wrong and what to do. The other ports are detached nevertheless, but none with `--all` while
+/// a daemon would attach some again.
 pub fn run(args: Args) -> Result<()> {
     let pins = match &args.config {
         // A package that is removed detaches all ports, whatever has become of the file.
@@ -61,8 +64,22 @@ pub fn run(args: Args) -> Result<()> {
     if !ports.is_empty() {
         requirements::require_capabilities()?;
     }
+    let daemon_of = |port: &String| daemon::that_attached(&pins, port);
+    if args.all
+        && let Some(daemon) = ports.iter().find_map(daemon_of)
+    {
+        bail!(
+            "nothing is detached: the daemon ({daemon}) would attach its ports again; end it first; to let packets pass untouched at once: penstockd pause --all"
+        );
+    }
     each_port(&pins, ports, |port| {
+        let daemon = daemon::that_attached(&pins, port);
         detach(&pins, port)?;
-        Ok("detached".to_owned())
+        Ok(match daemon {
+            None => "detached".to_owned(),
+            Some(daemon) => format!(
+                "detached, but the daemon ({daemon}) attaches it again; to leave it detached, remove it from that configuration, then reload it"
+            ),
+        })
     })
 }

@@ -74,7 +74,8 @@ pub fn run(args: Args) -> Result<()> {
     if source.is_ipv4() != destination.is_ipv4() {
         bail!("{source} and {destination} are of two versions of IP");
     }
-    let scheme = pins.scheme(&interface).unwrap_or_default();
+    let scheme = pins.scheme(&interface);
+    let scheme = scheme.as_deref().unwrap_or("no program");
     if scheme != SICC {
         bail!("{interface} has {scheme}; do: penstockd attach {interface} --scheme {SICC}");
     }

@@ -10,7 +10,7 @@ use penstock_linux::link::{LONGEST_NAME, is_name};
 use penstock_scenario::units::Time;
 
 use super::config::{Agent, Config, Sdn, Switch, is_matched};
-use crate::attach::FLOWS;
+use crate::attach::{FLOWS, grant};
 use crate::metrics;
 use crate::port::heartbeat::{BEATS, SHORTEST};
 
@@ -35,6 +35,7 @@ pub fn check(config: &Config) -> Result<()> {
     let switch = config.sdn.as_ref().and_then(|sdn| sdn.switch.as_ref());
     for (interface, port) in &config.port {
         name("port", interface, true)?;
+        grant::require_one_rate(port).with_context(|| format!("port.{interface}.rate"))?;
         let mut counted = switch.iter().flat_map(|switch| switch.ports.keys());
         ensure!(
             !port.is_counted_by_controller() || counted.any(|name| is_matched(interface, name)),
@@ -241,6 +242,23 @@ mod tests {
             let text = format!("{SDN}{SWITCH}ports = {{}}\ninterval = \"{interval}\"\n");
             assert_eq!(refused(&text).is_empty(), is_allowed, "{interval}");
         }
+    }
+
+    #[test]
+    fn the_rate_of_grant_is_given_once() {
+        let port = |more: &str| format!("[port.eth1]\nscheme = \"grant\"\n{more}");
+        let rate = "rate = \"1 Gb/s\"\n";
+        let in_window = "[port.eth1.window]\nrate = \"2 Gb/s\"\n";
+        for allowed in [rate, in_window] {
+            assert_eq!(refused(&port(allowed)), "");
+        }
+        is_refused(
+            &port(&format!("{rate}{in_window}")),
+            "port.eth1.rate: is 1 Gb/s, and window.rate, another name for it, is 2 Gb/s; give one",
+        );
+        // HCF's queue has a rate of its own.
+        let with_hcf = format!("queue = {{ kind = \"hcf\" }}\n{rate}{in_window}");
+        assert_eq!(refused(&port(&with_hcf)), "");
     }
 
     #[test]

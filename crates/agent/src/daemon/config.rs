@@ -172,6 +172,12 @@ impl Agent {
         Ok(pins)
     }
 
+    /// Whether HCF may replace any root qdisc of an interface.
+    pub fn may_replace_qdisc(&self, interface: &str) -> bool {
+        let mut names = self.replace_qdisc.iter();
+        names.any(|name| is_matched(name, interface))
+    }
+
     /// The folders of pins and locks.
     pub fn pins(&self) -> PinsArg {
         PinsArg {
@@ -239,6 +245,8 @@ pub fn is_matched(name: &str, interface: &str) -> bool {
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     match (pattern.split_first(), name.split_first()) {
         (None, None) => true,
+        // As one of them, which takes no more time the more there are.
+        (Some((b'*', rest @ [b'*', ..])), _) => matches(rest, name),
         (Some((b'*', rest)), _) => {
             matches(rest, name)
                 || name
@@ -328,8 +336,20 @@ mod tests {
                 "{interface}"
             );
         }
+        assert!(!is_matched(
+            &format!("{}x", "*".repeat(99)),
+            "a23456789012345"
+        ));
         let config = Config::parse(&table("lo"), Path::new("p.toml")).unwrap();
         assert!(config.port_of("lo").is_some() && config.port_of("eth1").is_none());
+    }
+
+    #[test]
+    fn a_qdisc_may_be_replaced_by_name_or_pattern() {
+        let text = "[agent]\nreplace_qdisc = [\"eth1\", \"lxc*\"]\n";
+        let agent = Config::parse(text, Path::new("p.toml")).unwrap().agent;
+        let may = ["eth1", "eth2", "lxc7", "lo"].map(|name| agent.may_replace_qdisc(name));
+        assert_eq!(may, [true, false, true, false]);
     }
 
     #[test]

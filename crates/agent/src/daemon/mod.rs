@@ -37,6 +37,7 @@ use penstock_linux::{monitor::LinkMonitor, note};
 
 use crate::host::signals::{self, Signal, Signals};
 use crate::host::{audit, requirements, systemd};
+use crate::port::PinsArg;
 
 use config::Config;
 use exports::Exports;
@@ -47,12 +48,18 @@ use requests::Requests;
 /// kernel.
 const FOLLOW: Duration = Duration::from_secs(1);
 
+/// The daemon that attached a port and runs, by its number and its configuration: it would attach the port again.
+pub fn that_attached(pins: &PinsArg, interface: &str) -> Option<String> {
+    let is_marked = pins.has(interface) && pins.of(interface).join(ports::MARK).exists();
+    is_marked.then(|| pins.daemon()).flatten()
+}
+
 /// Runs until SIGINT or SIGTERM, and leaves everything attached; or, with `detach`, only what was attached
 /// by hand.
 ///
 /// # Errors
-/// The configuration cannot be read at the start, the machine lacks a requirement, or another daemon
-/// keeps the same ports.
+/// The configuration cannot be read at the start, the machine lacks a requirement, another daemon
+/// keeps the same ports, or one cannot be detached at the end.
 pub fn run(path: PathBuf, detach: bool) -> Result<()> {
     let mut config = Config::read(&path)?;
     requirements::require(&config.agent.pins)?;
@@ -80,8 +87,7 @@ pub fn run(path: PathBuf, detach: bool) -> Result<()> {
                     port: IndexMap::new(),
                     ..config.clone()
                 };
-                // What stays attached is in the log.
-                let _ = ports.change(&config, &without_ports);
+                ports.change(&config, &without_ports).context("--detach")?;
             }
             return Ok(());
         }
@@ -107,7 +113,7 @@ fn reload(path: &Path, config: &mut Config, ports: &mut Ports) -> Result<String>
     *config = new;
     let path = path.display().to_string();
     audit::log("reload", "", &[("config", &path)]);
-    changed.with_context(|| path.clone())?;
+    changed.with_context(|| format!("{path}: read again, but not in force everywhere"))?;
     let line = format!("{path}: reloaded; {}", ports.summary());
     note!("{line}");
     Ok(line)

@@ -21,7 +21,6 @@ use crate::port::plain::{bytes_of, of_bytes};
 use crate::port::policy::Policy;
 use crate::port::{PinsArg, config, sicc};
 use crate::skel::grant::types::grant_config;
-use crate::skel::hcf::types::hcf_config;
 
 /// One line for each interface that is configured or attached: `eth1: attach fairq`.
 ///
@@ -84,8 +83,7 @@ fn change(
 ) -> Result<String> {
     let name = &link.name;
     let buffer = buffer_of(name, link.index, port)?;
-    let may_replace = config.agent.replace_qdisc.contains(name);
-    hcf::check(name, link.index, port, may_replace)?;
+    hcf::check(name, link.index, port, config.agent.may_replace_qdisc(name))?;
     let rate_bps = rate_bps(name, port)?;
     let agent = &config.agent;
     let wanted = config::config(port, buffer, agent.stale, interface::is_bare(name))?;
@@ -113,13 +111,14 @@ fn change(
     if let Some(rate_bps) = rate_bps {
         differences.extend(of_grant(&folder, port, buffer, rate_bps)?);
     }
-    if let Queue::Hcf(queue) = &port.queue {
-        let wanted = queue.queues(buffer)?;
-        let running: hcf_config = pinned_config(&folder, "hcf_config")?;
-        let running = params(hcf::definition(), &running.params);
-        differences.extend(config::changed(&running, &wanted, "queue"));
-    } else if hcf::is_pinned(&folder) {
-        differences.push("queue".to_owned());
+    match &port.queue {
+        Queue::Hcf(queue) if hcf::is_pinned(&folder) => {
+            let wanted = hcf::config(queue, buffer, port.rate)?;
+            let running = pinned_config(&folder, "hcf_config")?;
+            differences.extend(hcf::differences(&running, &wanted));
+        }
+        _ if is_hcf != hcf::is_pinned(&folder) => differences.push("queue".to_owned()),
+        _ => (),
     }
     differences.extend(attached.policy()?.differences(&Policy::of(port)));
     Ok(match differences.is_empty() {

@@ -5,14 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 use penstock_linux::{
     link::{self, Link},
     note,
 };
 use penstock_scenario::{Buffer, Deployment};
 
-use super::config::{Agent, Config, is_matched};
+use super::config::{Agent, Config};
 use super::settled::{Settled, speed_bps};
 use crate::attach::detach::detach_locked;
 use crate::attach::hook::{HookChoice, Hooks, keep_first};
@@ -145,12 +145,7 @@ impl Ports {
         self.looked = None;
         self.follow(new);
         let refusals = self.errors.lines(|name| name != SOCKETS);
-        if !refusals.is_empty() {
-            bail!(
-                "read again, but not in force everywhere: {}",
-                refusals.join("; ")
-            );
-        }
+        ensure!(refusals.is_empty(), "{}", refusals.join("; "));
         Ok(())
     }
 
@@ -273,11 +268,7 @@ impl Ports {
             },
             stale: config.agent.stale,
             hook: HookChoice::Auto,
-            replace_qdisc: config
-                .agent
-                .replace_qdisc
-                .iter()
-                .any(|name| is_matched(name, interface)),
+            replace_qdisc: config.agent.may_replace_qdisc(interface),
             vxlan_ports: config.agent.vxlan_ports,
             ignores_vni: config.agent.ignore_vni,
         };

@@ -111,7 +111,7 @@ pub fn ask(pins: &PinsArg, config: &Path) -> Result<String> {
     let path = path(pins);
     let mut stream = UnixStream::connect(&path).with_context(|| {
         let path = path.display();
-        match pins.has_daemon() {
+        match pins.daemon().is_some() {
             true => format!("{path}: the daemon has no socket, as its log explains; send it SIGHUP"),
             false => format!(
                 "no daemon answers at {path}; start it, or restart it if agent.pins or agent.locks has changed"

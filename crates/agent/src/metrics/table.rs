@@ -64,7 +64,7 @@ pub const GAUGES: [Gauge; 18] = [
     gauge(
         "half_open_flows",
         None,
-        "Flows whose handshake is under way; they do not count",
+        "Flows whose SYN passed less than 3 s ago and whose handshake is not complete here; they do not count",
         |r| Some(r.state.half_open.into()),
     ),
     gauge(

@@ -67,6 +67,18 @@ impl Lock {
     }
 }
 
+/// The process that holds the lock `name` in `folder`; none if none does.
+pub fn holder(folder: &Path, name: &str) -> Option<Holder> {
+    let opened = private_folder(folder).ok()?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(&opened, name, flags, Mode::empty()).ok()?;
+    // Shared, so that two that look do not take each other for the holder.
+    match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+        Err(Errno::WOULDBLOCK) => Some(Holder::of(file, &folder.join(name))),
+        _ => None,
+    }
+}
+
 impl Drop for Lock {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
@@ -136,11 +148,26 @@ mod tests {
         let first = take(&folder, "pid 7: penstockd attach eth1").unwrap();
         let mode = std::fs::metadata(&folder).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
-        let holder = take(&folder, "pid 8").unwrap_err();
-        assert_eq!(holder.0, "pid 7: penstockd attach eth1");
+        let second = take(&folder, "pid 8").unwrap_err();
+        for found in [Some(second), holder(&folder, "pins")] {
+            assert_eq!(found.unwrap().0, "pid 7: penstockd attach eth1");
+        }
         drop(first);
+        assert!(holder(&folder, "pins").is_none());
         drop(take(&folder, "pid 8").unwrap());
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn one_that_looks_is_no_holder() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pins");
+        let file = File::create(&path).unwrap();
+        file.lock_shared().unwrap();
+        assert!(holder(folder.path(), "pins").is_none());
+        drop(file);
+        assert!(path.exists(), "a process that was killed left it");
+        drop(take(folder.path(), "pid 7").unwrap());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use libbpf_rs::Program;
 use penstock_linux::agent_folders::{self, daemon_lock_name, lock_name};
 use penstock_linux::link::is_name;
 
-use super::lock::{Holder, Lock, private_folder};
+use super::lock::{self, Holder, Lock, private_folder};
 use super::maps::Port;
 use super::side::Side;
 use crate::host::bpf;
@@ -154,11 +154,11 @@ impl PinsArg {
             .is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
     }
 
-    /// Whether a daemon keeps the ports, which renews their heartbeats.
-    pub fn has_daemon(&self) -> bool {
-        let name = daemon_lock_name(&self.dir);
-        let taken = Lock::take(&self.locks, &name, "a command that looks", Duration::ZERO);
-        matches!(taken, Ok(Err(_)))
+    /// The number and the configuration of the daemon that keeps the ports, and renews their heartbeats;
+    /// none if there is none.
+    pub fn daemon(&self) -> Option<String> {
+        let holder = lock::holder(&self.locks, &daemon_lock_name(&self.dir));
+        holder.map(|Holder(daemon)| daemon)
     }
 
     /// Creates the folders if they are missing. The root of a bpffs keeps its mode, as others use it.

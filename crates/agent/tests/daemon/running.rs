@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-use penstock_linux::testkit::{Process, Signal, until};
+use penstock_linux::testkit::{Process, Signal, cable, until};
 use penstockd::host::bpf;
 use penstockd::port::PinsArg;
 
@@ -134,6 +134,63 @@ fn a_lock_that_another_process_holds_makes_no_port_stale() {
     drop(held);
     until("the scheme changes", || scheme(&lab) == "hscc");
     assert_eq!(lab.log().matches("another process").count(), 1);
+    drop(daemon);
+    lab.ok(&["detach", "--all"]);
+}
+
+/// It would attach the ports of its configuration again, of which a detach has to warn.
+#[test]
+fn what_a_daemon_attaches_again_is_not_called_detached() {
+    let lab = PortLab::new();
+    cable((lab.near(), "lxc1"), (lab.near(), "peer1"), 1);
+    let by_hand = ["attach", "lxc1", "--scheme", "hscc", "--buffer", "1 MB"];
+    let daemon = lab.daemon(FAIRQ);
+    until("the daemon attaches", || is_acting(&lab));
+    lab.ok(&by_hand);
+    let before = lab.identity();
+    let config = lab.config();
+    let name = format!("the daemon (pid {}, {})", daemon.id(), config.display());
+    let line = lab.refused(&["detach", "--all"]);
+    assert!(
+        line.contains(&format!("nothing is detached: {name}")),
+        "{line}"
+    );
+    assert_eq!(lab.identity(), before);
+    assert_eq!(lab.status_of("lxc1")["scheme"], "hscc");
+
+    let words = lab.ok(&["detach", PORT]);
+    let again = format!("eth1: detached, but {name} attaches it again");
+    assert!(words.contains(&again), "{words}");
+    until("it is attached again", || is_acting(&lab));
+    assert!(lab.ok(&["detach", "lxc1"]).contains("lxc1: detached\n"));
+
+    // What is attached by hand stays away.
+    lab.ok(&by_hand);
+    lab.configure("");
+    daemon.signal(Signal::HUP);
+    until("the port is let go", || !lab.port_folder().exists());
+    assert!(lab.ok(&["detach", "--all"]).contains("lxc1: detached\n"));
+    assert!(!lab.pins().exists());
+}
+
+#[test]
+fn a_daemon_that_cannot_detach_its_ports_at_the_end_fails() {
+    let lab = PortLab::new();
+    lab.configure(FAIRQ);
+    let mut command = Command::new(PENSTOCKD);
+    command.args(["run", "--detach", "--config"]);
+    command.arg(lab.config()).stderr(Stdio::null());
+    let mut daemon = lab.agent().spawn(&mut command, LIMIT);
+    until("the daemon attaches", || is_acting(&lab));
+    // A program where its link should be.
+    let [link, program, kept] =
+        ["link_egress", "program_egress", "kept"].map(|name| lab.port_folder().join(name));
+    std::fs::rename(&link, &kept).unwrap();
+    std::fs::rename(&program, &link).unwrap();
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.wait().code(), Some(1));
+    std::fs::rename(&link, &program).unwrap();
+    std::fs::rename(&kept, &link).unwrap();
     lab.ok(&["detach", "--all"]);
 }
 

@@ -112,7 +112,8 @@ def of(name: str, table: dict[str, Any], rtt_s: float, *, with_ovs: bool = False
             return Scheme(name, (*_agent(kind, {"window": window}, rtt_s), "--set", mark))
         case _ if agent in _native.deployable():
             is_behind = window.get("side", "port") != "port"
-            has_rate = "side" in window or "queue" in parts
+            # A port has one rate: its own, or that which Grant is to believe.
+            has_rate = ("side" in window and "rate" not in window) or "queue" in parts
             words = _agent(agent, parts, rtt_s)
             return Scheme(name, words, has_rate=has_rate, is_behind=is_behind)
     message = f"{name}: queue {queue['kind']} with window {window['kind']} is not in the laboratory"

@@ -15,12 +15,14 @@ use libbpf_rs::{MapCore, MapFlags, MapHandle};
 use penstock_core::Params;
 use penstock_core::definitions::{self, Definition};
 use penstock_linux::qdisc::{self, Qdisc};
+use penstock_scenario::units::Rate;
 use penstock_scenario::{Buffer, Deployment, Hcf, Period, Queue};
 use serde::Serialize;
 
 use crate::host::bpf::pin_over;
 use crate::host::{clock, requirements};
-use crate::port::plain::{bytes_of_mut, of_bytes};
+use crate::port::config::changed;
+use crate::port::plain::{bytes_of, bytes_of_mut, of_bytes};
 use crate::skel::hcf::HcfSkelBuilder;
 use crate::skel::hcf::types::{hcf_abi, hcf_config, hcf_params, hcf_port};
 
@@ -87,7 +89,7 @@ pub fn attach(folder: &Path, index: u32, port: &Deployment, buffer: Buffer) -> R
     let Queue::Hcf(queue) = &port.queue else {
         return detach(folder, index);
     };
-    let config = config(queue, buffer, port.rate.map(|rate| rate.0))?;
+    let config = config(queue, buffer, port.rate)?;
     // SAFETY: `hcf_config` has no padding, as `bpf/hcf_abi.h` asserts.
     let bytes = unsafe {
         std::slice::from_raw_parts((&raw const config).cast::<u8>(), size_of::<hcf_config>())
@@ -252,12 +254,16 @@ pub fn status(folder: &Path) -> Result<Option<Status>> {
     }))
 }
 
-fn config(queue: &Hcf, buffer: Buffer, rate_bps: Option<u64>) -> Result<hcf_config> {
+/// The configuration of a queue of this size, at a port that is limited to a rate or not.
+///
+/// # Errors
+/// The buffer is too small.
+pub fn config(queue: &Hcf, buffer: Buffer, rate: Option<Rate>) -> Result<hcf_config> {
     let params = queue
         .queues(buffer)
         .map_err(|error| anyhow!("a buffer of {buffer}: {error}"))?;
-    let ns_per_byte_q16 = match rate_bps {
-        Some(bps) => ((8_000_000_000u128 << 16) / u128::from(bps.max(1))) as u64,
+    let ns_per_byte_q16 = match rate {
+        Some(Rate(bps)) => ((8_000_000_000u128 << 16) / u128::from(bps.max(1))) as u64,
         None => 0,
     };
     let every = queue.time("every");
@@ -272,6 +278,17 @@ fn config(queue: &Hcf, buffer: Buffer, rate_bps: Option<u64>) -> Result<hcf_conf
     })
 }
 
+/// The settings in which two configurations differ, by their names in the daemon's.
+pub fn differences(one: &hcf_config, other: &hcf_config) -> Vec<String> {
+    let [params, others] =
+        [one, other].map(|config| Params::from_bytes(definition(), bytes_of(&config.params)));
+    let mut names = changed(&params, &others, "queue");
+    if one.ns_per_byte_q16 != other.ns_per_byte_q16 {
+        names.push("rate".to_owned());
+    }
+    names
+}
+
 /// The struct of `core/hcf.h` in the map.
 fn struct_of(params: &Params) -> hcf_params {
     let mut plain = hcf_params::default();
@@ -282,6 +299,32 @@ fn struct_of(params: &Params) -> hcf_params {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use penstock_scenario::deployment;
+
+    #[test]
+    fn a_changed_rate_or_parameter_is_named() {
+        let config = |more: &[(&str, &str)]| {
+            let pairs = [&[("scheme", "hcf")], more].concat();
+            let pairs = pairs
+                .iter()
+                .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+            let port = deployment(&pairs.collect::<Vec<_>>()).unwrap();
+            let Queue::Hcf(queue) = &port.queue else {
+                panic!("hcf is a queue");
+            };
+            config(queue, Buffer::Bytes(128_000), port.rate).unwrap()
+        };
+        let plain = config(&[]);
+        assert!(differences(&plain, &plain).is_empty());
+        assert_eq!(
+            differences(&plain, &config(&[("rate", "1 Gb/s")])),
+            ["rate"]
+        );
+        assert_eq!(
+            differences(&plain, &config(&[("queue.bins", "64")])),
+            ["queue.bins"]
+        );
+    }
 
     #[test]
     fn what_a_user_configured_is_not_replaced() {
