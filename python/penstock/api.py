@@ -171,7 +171,7 @@ def prepare(
     try:
         text = resolve(source, settings)
     except ScenarioError as error:
-        raise _about_schemes(error) if schemes else error from None
+        raise _of_options(error, schemes, seeds) from None
     document, origin = parsed(text), str(source.origin)
     tasks = [
         Task(text, origin, scheme, seed, substrate)
@@ -181,11 +181,16 @@ def prepare(
     return Prepared(text, origin, source.name, settings, tuple(tasks))
 
 
-def _about_schemes(error: ScenarioError) -> ScenarioError:
-    """Names the option `--scheme`, not the override that it becomes."""
+def _of_options(
+    error: ScenarioError, schemes: Sequence[str] | None, seeds: int | Sequence[int] | None
+) -> ScenarioError:
+    """Names the option `--scheme` or `--seeds`, not the override that it becomes."""
     unknown = r'--set schemes=.*: schemes\[\d+\]: unknown scheme "(.*?)"; (.*)'
-    if match := re.fullmatch(unknown, str(error)):
+    if schemes and (match := re.fullmatch(unknown, str(error))):
         return ScenarioError(f"--scheme {match[1]}: no such scheme; {match[2]}")
+    wrong = r"--set seeds=\[?(.*?)\]?: (?:seeds\[\d+\]: )?(.*)"
+    if seeds is not None and (match := re.fullmatch(wrong, str(error))):
+        return ScenarioError(f"--seeds {match[1].replace(', ', ',')}: {match[2]}")
     return error
 
 

@@ -53,9 +53,17 @@ def check_run(folder: Path) -> None:
     Raises:
         ScenarioError: it is something else.
     """
+    _check_exists(folder)
     _check_ended(folder)
     if not has_kind(folder, RUN):
         message = f"{folder}: not a run's folder (no run.json); make one with `penstock run`"
+        raise ScenarioError(message)
+
+
+def _check_exists(folder: Path) -> None:
+    if not folder.is_dir():
+        reason = "is a file; give the folder that has it" if folder.exists() else "no such folder"
+        message = f"{folder}: {reason}"
         raise ScenarioError(message)
 
 
@@ -74,9 +82,7 @@ def kind_of(folder: Path) -> Kind:
     for kind in KINDS:
         if has_kind(folder, kind):
             return kind
-    if not folder.is_dir():
-        message = f"{folder}: no such folder"
-        raise ScenarioError(message)
+    _check_exists(folder)
     _check_ended(folder)
     files = ", ".join(kind.file for kind in KINDS)
     commands = " or ".join(f"`{kind.command}`" for kind in KINDS)

@@ -126,6 +126,9 @@ def _piped(path: Path) -> Source:
 
 
 def _find(name: str) -> tuple[Path, str]:
+    if not name:
+        message = "scenario: is an empty text; give a file, or the name of a template"
+        raise ScenarioError(message)
     path = _STDIN if name == "-" else Path(name)
     if _is_pipe(path):
         return path, "stdin"
@@ -138,6 +141,9 @@ def _find(name: str) -> tuple[Path, str]:
     if path.is_dir():
         inside = path / "scenario.toml"
         message = f"{name}: is a folder; give {inside if inside.is_file() else 'a scenario file'}"
+        raise ScenarioError(message)
+    if path.exists():
+        message = f"{name}: is neither a file nor a pipe; give a scenario in TOML"
         raise ScenarioError(message)
     hint = suggestion(name, known, "see `penstock scenarios`")
     message = f"{name}: no such file, and no template of this name; {hint}"

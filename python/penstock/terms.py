@@ -14,6 +14,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 _REWRITTEN = (
     (r"^--set (schemes|seeds)=\S.*?: ", r"\1: "),
+    (r"^--seeds -?[\d,]+: ", "seeds: "),
     (r"^--scheme (.*?): no such scheme", r"schemes: no scheme '\1'"),
     (r"such as --over (\S+)", r"as in '\1'"),
     (r"as --param (\S+)", r"as in '\1'"),

@@ -541,7 +541,8 @@ LINES = PLOT + "return at('flow-windows')[0].panel.series.map((series) => series
 
 def test_a_click_on_a_curve_shows_that_flow_over_time(recording):
     assert "congestion window" in recording.execute_script(LINES)
-    label = "return document.querySelector('#timeline output').textContent"
+    label = """const [choice] = document.querySelector("#timeline select").selectedOptions;
+        return document.querySelector("#timeline output").textContent || choice.textContent"""
     click = (
         PLOT
         + """

@@ -260,6 +260,25 @@ def test_what_only_one_run_has_is_named(tmp_path):
     )
 
 
+def test_a_scheme_that_not_all_runs_have_does_not_hide_the_settings_that_differ(tmp_path):
+    first, second = make_run(schemes=("fairq", "hcf")), make_run(schemes=("fairq",))
+    tables = {
+        "fairq": {"window": {"floor": 2, "never_shrink": False}},
+        "hcf": {"queue": {"bins": 20}},
+    }
+    others = {"fairq": {"window": {"floor": 1, "never_shrink": True}}}
+    folders = []
+    for name, run, scheme in (("one", first, tables), ("other", second, others)):
+        scenario = run.summary["scenario"] | {"scheme": scheme}
+        changed = replace(run, summary=run.summary | {"scenario": scenario})
+        folders.append(changed.save(tmp_path / name))
+    assert {one.key: one.values for one in comparison.compare(*folders).settings} == {
+        "schemes": ("fairq, hcf", "fairq"),
+        "scheme.fairq.window.floor": ("2", "1"),
+        "scheme.fairq.window.never_shrink": ("false", "true"),
+    }
+
+
 def test_files_with_other_contents_are_listed(tmp_path):
     runs = [make_run(), make_run()]
     for place, run in enumerate(runs):

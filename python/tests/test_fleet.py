@@ -15,7 +15,7 @@ import pytest
 
 from penstock import RunError, ScenarioError
 from penstock.cli import app
-from penstock.fleet import readings, sources, verdict
+from penstock.fleet import page, readings, sources, verdict
 
 
 def metrics(*ports):
@@ -53,6 +53,10 @@ def test_waits_are_charged_to_ports_that_drop():
     assert judged["saved_grant_s"][0] == pytest.approx(10)
     summary = verdict.summary(judged)
     assert (summary["suffering"], summary["begin_with"], summary["not_acting"]) == (1, 1, 0)
+    assert page.sentences(summary)[:2] == [
+        "1 of 2 ports on 1 host has timeouts and drops.",
+        "Senders waited at least 10.0 s there; 1 port has 80 % of it: begin with it.",
+    ]
 
 
 def test_two_readings_count_what_is_between():
@@ -111,6 +115,7 @@ def test_endpoints_are_read_and_silent_ones_listed(tmp_path, capsys):
     [
         ("no/such/file", "no such file or folder"),
         ("127.0.0.1:1", "Connection refused"),
+        ("127.0.0.1:65537", "Port out of range"),
         ("ftp://node1", "no endpoint"),
         ("node 7:9468", "."),
         ("[::1", "."),

@@ -25,8 +25,9 @@ def test_the_sentence_names_the_causes_that_matter():
         "hscc": slow(queueing=0.91, ideal=0.09),
     }
     assert reasons.sentence("mice", rows) == (
-        "The slowest tenth of the mice spent their time under drop-tail on RTO (70 %) and "
-        "SYN timeout (25 %); under fairq and hscc on queueing (91 to 95 %)."
+        "mice: the slowest tenth of the flows spent their time under drop-tail on RTO "
+        "(70\u00a0%) and SYN timeout (25\u00a0%); under fairq and hscc on queueing "
+        "(91 to 95\u00a0%)."
     )
 
 

@@ -11,7 +11,7 @@ from matplotlib.ticker import EngFormatter
 from penstock import api, tables
 from penstock.cli.report import redraw
 from penstock.runs import Run
-from penstock.show import charts, curves, drawing, run_charts, sentences, style, timelines
+from penstock.show import charts, curves, drawing, html, run_charts, sentences, style, timelines
 
 from .conftest import make_run
 
@@ -165,16 +165,28 @@ def test_the_findings_do_not_praise_a_scheme_that_loses_its_slow_flows():
         return sentences.findings([{"scheme": s, "groups": {"mice": r}} for s, r in rows.items()])
 
     (first,) = sentences_of(lossy=row(50, 0.1), slow=row(100, 1.0))
-    assert "<b>100 of 100</b> under slow" in first
+    assert first.startswith("mice: <b>100 of 100</b> flows finished within the run under slow")
     assert "<b>50 of 100</b> under lossy" in first
     lossless = {name: row(100, 0.1) for name in ("a", "b<", "c")}
-    assert "</b> under a, b&lt; and c finished" in sentences_of(**lossless, lossy=row(50, 0.1))[0]
+    assert "run under a, b&lt; and c, and" in sentences_of(**lossless, lossy=row(50, 0.1))[0]
     assert (
-        "</b> under 4 schemes finished"
+        "within the run under 4 schemes, and"
         in sentences_of(**lossless, d=row(100, 0.1), e=row(9, 0.1))[0]
     )
     (only,) = sentences_of(fast=row(100, 0.1), slow=row(100, 1.0))
     assert "<b>100 ms</b> under fast, and <b>1.00 s</b> under slow" in only
+
+
+def test_a_column_of_unfinished_percentiles_is_one_of_numbers():
+    assert "<td>unfinished</td>" in html.table("", ("flows", "p99"), [("8", "unfinished")])
+    assert '<td class="left">words</td>' in html.table("", ("flows", "about"), [("8", "words")])
+
+
+def test_a_switch_of_the_fabric_is_no_size():
+    fabric = {"kind": "leaf-spine", "leaves": 4, "hosts_per_leaf": 6, "symmetric_paths": False}
+    document = {"fabric": fabric, "duration": "1 s", "traffic": {}}
+    shown = sentences.scenario({"scenario": document, "seeds": [1], "results": [{"tcp": "cubic"}]})
+    assert "on a leaf-spine (leaves 4, hosts per leaf 6); CUBIC" in shown
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,8 @@ class Terminal:
         pass
 
 
-def test_progress_is_shown_on_a_terminal_and_cleared():
+def test_progress_is_shown_on_a_terminal_and_cleared(monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
     stream = Terminal(is_terminal=True)
     with terminal.Progress(stream) as progress:
         progress(0.5, "hcf")
@@ -118,8 +119,10 @@ def test_progress_is_shown_on_a_terminal_and_cleared():
     assert stream.text.endswith("\x1b[2K")
 
 
-def test_progress_is_silent_elsewhere():
-    stream = Terminal(is_terminal=False)
+@pytest.mark.parametrize(("is_terminal", "name"), [(False, "xterm"), (True, "dumb")])
+def test_progress_is_silent_elsewhere(is_terminal, name, monkeypatch):
+    monkeypatch.setenv("TERM", name)
+    stream = Terminal(is_terminal=is_terminal)
     with terminal.Progress(stream) as progress:
         progress(0.5, "hcf")
     assert stream.text == ""
@@ -154,6 +157,7 @@ def test_who_leaves_a_job_unfinished_does_not_win():
 @pytest.mark.parametrize("columns", [40, 80, 200])
 def test_a_line_of_progress_is_not_wrapped(columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
     stream = Terminal(is_terminal=True)
     with terminal.Progress(stream) as progress:
         progress._begun -= 100

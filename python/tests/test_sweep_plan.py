@@ -239,6 +239,20 @@ def test_what_is_unfinished_has_no_mean_in_any_form():
     assert [(row["mean"], row["unfinished"]) for row in rows] == [("", "True"), ("0.25", "False")]
 
 
+def test_schemes_that_do_not_fit_the_terminal_follow_in_a_further_table(capsys):
+    schemes = [f"scheme-{number}" for number in range(12)]
+    cells = {((8,), scheme): Cell(0.0123, 0.0001, unfinished=False) for scheme in schemes}
+    name, swept = "get.fct_s.mean", {"n": "traffic.get.flows"}
+    sweep_table.show(Shown(name, swept, [(8,)], schemes, cells, seeds=5))
+    lines = capsys.readouterr().out.splitlines()
+    headings = [line.split() for line in lines if line.startswith("traffic.get.flows")]
+    assert len(headings) > 1
+    assert [scheme for heading in headings for scheme in heading[1:]] == schemes
+    numbers = [line for line in lines if line.split()[:1] == ["8"]]
+    assert "".join(numbers).count("12.3 ms ±1 %") == len(schemes)
+    assert max(map(len, lines)) <= 100
+
+
 def test_several_numbers_are_one_table_of_csv():
     shown = [shown_of_two_points(name) for name in ("get.fct.p99", "get.timeouts")]
     text = sweep_table.text(shown, "csv")

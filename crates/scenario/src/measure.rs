@@ -13,6 +13,8 @@ use crate::units::Time;
 /// Time between samples of queues where none is given, and least samples of a run: with fewer a burst
 /// of a short run would fall between two.
 const QUEUE_EVERY: (Time, u64) = (Time::from_millis(1), 200);
+/// All are kept in memory.
+const MOST_SAMPLES: u64 = 100_000_000;
 
 const fn one() -> u32 {
     1
@@ -114,7 +116,13 @@ impl Measure {
     pub fn queue_every(duration: Time) -> Time {
         let (longest, samples) = QUEUE_EVERY;
         let shortest = Time::from_micros(1);
-        Time(duration.0 / samples).clamp(shortest, longest)
+        let usual = Time(duration.0 / samples).clamp(shortest, longest);
+        usual.max(Measure::least_every(duration))
+    }
+
+    /// The least time between samples that do not fill the memory.
+    pub fn least_every(duration: Time) -> Time {
+        Time(duration.0 / MOST_SAMPLES)
     }
 }
 

@@ -53,6 +53,6 @@ def import_recording(
         typer.echo(f"{file}: {note}.", err=True)
     size = units.size(sum(flow.size for flow in recording.flows))
     typer.echo(
-        f"{len(recording.flows)} transfers of {size} between {len(recording.hosts)} hosts; "
+        f"{recording.count} of {size} between {len(recording.hosts)} hosts; "
         f"next: penstock run {shlex.quote(str(written))}"
     )

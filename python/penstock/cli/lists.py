@@ -142,4 +142,6 @@ def validate(file: File, settings: Settings = None, as_json: Json = False) -> No
 def _plain(form: str, headings: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     from penstock.show import plain  # start-up: only where it is asked for
 
-    return (plain.csv_text if form == "csv" else plain.markdown)(headings, rows)
+    if form == "csv":
+        return plain.csv_text(headings, rows)
+    return plain.markdown(headings, rows, has_numbers=False)

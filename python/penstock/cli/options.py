@@ -133,7 +133,7 @@ SeedList = Annotated[
     typer.Option(
         "--seeds",
         metavar="N",
-        help="Run seeds 1 to N and show means; or those of a list, as 3,5,8.",
+        help="Run seeds 1 to N and show means; or those of a list, such as 3,5,8.",
     ),
 ]
 Jobs = Annotated[
@@ -165,7 +165,7 @@ Cluster = Annotated[
     typer.Option(
         "--cluster",
         metavar="ADDRESS",
-        help="Compute on the workers of this Dask scheduler, as tcp://head:8786.",
+        help="Compute on the workers of this Dask scheduler, such as tcp://head:8786.",
     ),
 ]
 On = Annotated[
@@ -206,7 +206,7 @@ def seeds_of(text: str | None) -> int | list[int] | None:
     if text is None:
         return None
     if not re.fullmatch(r"[1-9]\d{0,17}|\d{1,18}(,\d{1,18})+", text, re.ASCII):
-        message = f"--seeds {text}: give a number of seeds, as 5, or a list of them, as 3,5,8"
+        message = f"--seeds {text}: give a number of seeds, such as 5, or a list, such as 3,5,8"
         raise ScenarioError(message)
     numbers = [int(number) for number in text.split(",")]
     return numbers if "," in text else numbers[0]

@@ -49,7 +49,7 @@ def sweep(
         typer.Option(
             "--show",
             metavar="NUMBER",
-            help="The number in table and figure, as mice.fct.p99, elephants.goodput, "
+            help="The number in table and figure, such as mice.fct.p99, elephants.goodput, "
             "bottleneck.drops; may be repeated. Default: the p99 FCT of the first traffic that "
             "finishes flows, or its goodput; of datagrams alone the drops of the port.",
             autocompletion=number_names,

@@ -39,7 +39,7 @@ def tune(
         typer.Option(
             "--minimize",
             metavar="NUMBER",
-            help="The number to minimize, as mice.fct.p99.",
+            help="The number to minimize, such as mice.fct.p99.",
             autocompletion=number_names,
         ),
     ],
@@ -58,8 +58,8 @@ def tune(
         typer.Option(
             "--param",
             metavar="KEY=LOW..HIGH",
-            help="Search this range, as 'scheme.fairq.window.interval=10us..1ms log'; may be "
-            "repeated. Default: all numeric parameters of the scheme.",
+            help="Search this range, such as 'scheme.fairq.window.interval=10us..1ms log'; may "
+            "be repeated. Default: all numeric parameters of the scheme.",
         ),
     ] = None,
     baseline: Annotated[

@@ -95,7 +95,7 @@ class Line:
             return first, second, ratio, ""
         verdict = f"within {100 * self.tolerance:.0f} %" if self.agrees else "apart"
         if self.significant is not None:
-            verdict += ", significant" if self.significant else ", maybe by chance"
+            verdict += ", significant" if self.significant else ", not significant"
         return first, second, ratio, verdict
 
 
@@ -257,8 +257,19 @@ def _names(runs: Sequence[Run], places: Sequence[Path]) -> tuple[str, ...]:
 
 
 def _settings(runs: Sequence[Run]) -> Iterator[Setting]:
-    """What differs: on what the runs ran, then their settings by dotted path."""
+    """What differs: on what the runs ran, then their settings by dotted path.
+
+    Those of a scheme count only in the runs that have it, or one more scheme would hide the rest.
+    """
     documents = [run.summary["scenario"] for run in runs]
+    schemes = [set(_by_scheme(run)) for run in runs]
+    has_common = bool(set.intersection(*schemes))  # otherwise two schemes are compared
+    of_scheme = {
+        f"scheme.{name}.{key}": name
+        for document in documents
+        for name, table in document.get("scheme", {}).items()
+        for key in _flat(table)
+    }
     tables = [
         {
             "substrate": run.info.get("substrate", "sim"),
@@ -273,9 +284,20 @@ def _settings(runs: Sequence[Run]) -> Iterator[Setting]:
         for run, document in zip(runs, documents, strict=True)
     ]
     for key in dict.fromkeys(key for table in tables for key in table):
-        values = tuple(str(table.get(key, units.NONE)) for table in tables)
-        if len(set(values)) > 1:
+        values = tuple(_value(table.get(key, units.NONE)) for table in tables)
+        owner = of_scheme.get(key) if has_common else None
+        counted = {
+            value
+            for value, known in zip(values, schemes, strict=True)
+            if owner is None or owner in known
+        }
+        if len(counted) > 1:
             yield Setting(key, values)
+
+
+def _value(value: object) -> str:
+    """A setting as a scenario has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _files(run: Run, documents: Sequence[dict[str, Any]]) -> dict[str, str]:

@@ -20,15 +20,20 @@ _CURES = ("grant", *CANDIDATES)
 
 def sentences(summary: dict[str, Any]) -> list[str]:
     """What matters, the most important first."""
-    ports, hosts = summary["ports"], summary["hosts"]
-    lines = [f"{summary['suffering']} of {ports} ports on {hosts} hosts have timeouts and drops."]
+    suffering, begin_with = summary["suffering"], summary["begin_with"]
+    lines = [
+        f"{suffering} of {_counted(summary['ports'], 'port')} on "
+        f"{_counted(summary['hosts'], 'host')} {'has' if suffering == 1 else 'have'} timeouts and "
+        "drops."
+    ]
     if summary["wait_s"] > 0:
         saved = ", ".join(
             f"{one} {units.percent(summary['saved_s'][one] / summary['wait_s'])}" for one in _CURES
         )
         lines += [
             f"Senders waited at least {units.seconds(summary['wait_s'])} there; "
-            f"{summary['begin_with']} ports have 80 % of it: begin with these.",
+            f"{_counted(begin_with, 'port')} {'has' if begin_with == 1 else 'have'} 80 % of it: "
+            f"begin with {'it' if begin_with == 1 else 'these'}.",
             f"Of this, cures would have saved at most: {saved}.",
         ]
     if summary["elsewhere_s"] > 0:
@@ -36,10 +41,18 @@ def sentences(summary: dict[str, Any]) -> list[str]:
         lines.append(
             f"Further waits of {wait} were seen at ports that drop nothing: look upstream."
         )
-    for key, what in (("not_acting", "have a scheme that does not act"), ("blind", "are blind")):
-        if summary[key]:
-            lines.append(f"{summary[key]} ports {what}: see the runbook.")
+    for key, one, several in (
+        ("not_acting", "has a scheme that does not act", "have a scheme that does not act"),
+        ("blind", "is blind", "are blind"),
+    ):
+        if count := summary[key]:
+            what = one if count == 1 else several
+            lines.append(f"{_counted(count, 'port')} {what}: see the runbook.")
     return lines
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def write(

@@ -177,6 +177,7 @@ def _fetch(name: str, timeout_s: float) -> str | RunError:
     end = time.monotonic() + timeout_s
     parts: list[bytes] = []
     try:
+        _ = urlsplit(url).port  # raises where sockets would take another port
         with urllib.request.urlopen(url, timeout=timeout_s) as answer:
             while part := answer.read1(_PART):
                 parts.append(part)

@@ -65,6 +65,11 @@ class Recording:
     notes: list[str]
     """What was left out, a sentence each."""
 
+    @property
+    def count(self) -> str:
+        """How many transfers there are, in words."""
+        return f"{len(self.flows)} transfer{'' if len(self.flows) == 1 else 's'}"
+
 
 def read(path: Path, *, kind: str | None = None, gap_s: float = 0.01) -> Recording:
     """Reads a recording.
@@ -108,7 +113,7 @@ def write(
         raise ScenarioError(message)
     about = {
         "title": _plain(recording.name),
-        "about": f"{len(recording.flows)} transfers between {len(recording.hosts)} addresses.",
+        "about": f"{recording.count} between {len(recording.hosts)} addresses.",
         "table": TABLE,
         "hosts": max(len(recording.hosts), 2),
         "rate": _plain(rate),

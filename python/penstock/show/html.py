@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from penstock import folders, units
+from penstock import folders, missing, units
 from penstock.show import style
 from penstock.show.charts import Chart, Figure, dash_of
 from penstock.show.style import Look
@@ -20,6 +20,7 @@ Html = Markup
 
 _HERE = Path(__file__).parent
 _NUMBER, _NAME = 24, 60  # characters; longer texts are no numbers, and no names
+_NO_NUMBER = ("", units.NONE, missing.UNFINISHED)  # in a column of numbers
 
 
 class Cell(NamedTuple):
@@ -139,7 +140,7 @@ def _kind(texts: list[str], most: int) -> str:
     shown = [re.sub("<.*?>", "", t) if isinstance(t, Html) else t for t in texts]
     if max(map(len, shown), default=0) > most:
         return "text"
-    return "" if any(t[:1].isdigit() or t in ("", units.NONE) for t in shown) else "left"
+    return "" if any(t[:1].isdigit() or t in _NO_NUMBER for t in shown) else "left"
 
 
 @cache

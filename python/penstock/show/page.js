@@ -77,7 +77,6 @@
     ctx.rect(left, top - 4 * ratio, width + 6 * ratio, height + 8 * ratio);
     ctx.clip();
     ctx.font = `${11 * ratio}px system-ui, sans-serif`;
-    ctx.textBaseline = "bottom";
     ctx.textAlign = "left";
     for (const [value, label] of chart.guides) {
       const y = Math.round(at(value, "y"));
@@ -85,7 +84,9 @@
       ctx.setLineDash([ratio, 3 * ratio]);
       ctx.lineWidth = ratio;
       ctx.beginPath(); ctx.moveTo(left, y); ctx.lineTo(left + width, y); ctx.stroke();
-      ctx.fillText(label, left + 3 * ratio, y - ratio);
+      const isCut = y - 12 * ratio < top - 4 * ratio;
+      ctx.textBaseline = isCut ? "top" : "bottom";
+      ctx.fillText(label, left + 3 * ratio, isCut ? y + 2 * ratio : y - ratio);
     }
     for (const series of panel.series) {
       if (!isShown(series.scheme)) continue;

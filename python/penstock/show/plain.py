@@ -19,9 +19,12 @@ def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def markdown(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in Markdown; the first column is at the left, the others are numbers."""
-    lines = [headings, ["---", *["---:"] * (len(headings) - 1)], *rows]
+def markdown(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], *, has_numbers: bool = True
+) -> str:
+    """A table in Markdown; the first column is at the left, and so are the others of texts."""
+    others = "---:" if has_numbers else "---"
+    lines = [headings, ["---", *[others] * (len(headings) - 1)], *rows]
     cells = ([str(cell).replace("|", "\\|") for cell in line] for line in lines)
     return "\n".join(f"| {' | '.join(line)} |" for line in cells)
 

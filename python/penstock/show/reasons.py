@@ -68,7 +68,7 @@ def sentence(group: str, rows: Mapping[str, Slow]) -> str:
             for words, share in zip(causes, shares, strict=True)
         )
         parts.append(f"under {_listed(schemes)} on {causes_text}")
-    return f"The slowest tenth of the {group} spent their time {'; '.join(parts)}."
+    return f"{group}: the slowest tenth of the flows spent their time {'; '.join(parts)}."
 
 
 _IN_SENTENCES = {
@@ -92,7 +92,7 @@ def _causes(slow: Slow) -> tuple[str, ...]:
 
 def _range(shares: list[float]) -> str:
     texts = list(dict.fromkeys(f"{100 * share:.0f}" for share in (min(shares), max(shares))))
-    return f"{' to '.join(texts)} %"
+    return f"{' to '.join(texts)}\u00a0%"
 
 
 def _listed(names: list[str]) -> str:

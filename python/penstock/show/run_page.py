@@ -41,8 +41,8 @@ def render(run: Results, figures: list[Figure]) -> str:
     if flows:
         scripts["timelines"] = [flow.as_json() for flow in flows]
     intervals = (
-        f"Numbers are means of {seeds} seeds, ± the half-width of the 95 % confidence interval; of "
-        "a number that fewer seeds have, their count follows."
+        f"Numbers are means of {seeds} seeds, ± the half-width of the 95 % confidence interval; "
+        "where fewer seeds have a number, their count follows it."
     )
     return html.render(
         "run.html",

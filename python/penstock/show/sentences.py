@@ -46,15 +46,14 @@ def _finishers(group: str, rows: dict[str, dict[str, Any]]) -> list[Markup]:
     if shares[best] - shares[worst] < 0.01:
         return []
     parts = [
-        f"<b>{units.count(rows[scheme]['finished'])} of {units.count(planned[scheme])}</b> "
+        f"<b>{units.count(rows[scheme]['finished'])} of {units.count(planned[scheme])}</b>{what} "
         f"under {_named([other for other in shares if shares[other] == shares[scheme]])}"
-        for scheme in (best, worst)
+        for scheme, what in ((best, " flows finished within the run"), (worst, ""))
     ]
     return [
         Markup(
-            f"Of the {escape(group)}, {parts[0]} finished within the run, and {parts[1]}; "
-            "completion times are those of the finished ones, so compare them only where as many "
-            "finished."
+            f"{escape(group)}: {parts[0]}, and {parts[1]}; completion times are those of the "
+            "finished ones, so compare them only where as many finished."
         )
     ]
 
@@ -80,7 +79,10 @@ def _slowest(group: str, rows: dict[str, dict[str, Any]]) -> list[Markup]:
         f"<b>{units.seconds(tails[scheme])}</b> under {escape(scheme)}" for scheme in (best, worst)
     ]
     return [
-        Markup(f"99 % of the finished {escape(group)} took at most {parts[0]}, and {parts[1]}.")
+        Markup(
+            f"{escape(group)}: 99\u00a0% of the finished flows took at most {parts[0]}, "
+            f"and {parts[1]}."
+        )
     ]
 
 
@@ -97,7 +99,7 @@ def _fabric(fabric: dict[str, Any]) -> str:
         size = fabric.get("buffer_at", {}).get("left", bottleneck.get("buffer"))
         buffer = f" and a buffer of {size}" if size else ""
         return f"a {kind} with a bottleneck of {bottleneck['rate']}{buffer}"
-    sizes = [f"{key} {value}" for key, value in fabric.items() if isinstance(value, int)]
+    sizes = [f"{key} {value}" for key, value in fabric.items() if type(value) is int]  # no bool
     return f"a {kind}" + (f" ({', '.join(sizes).replace('_', ' ')})" if sizes else "")
 
 

@@ -20,12 +20,12 @@ _BAR = 30
 
 
 class Progress:
-    """One line on stderr, rewritten in place; silent where stderr is no terminal."""
+    """One line on stderr, rewritten in place; silent where stderr is no terminal that can do so."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         """Begins to count the time."""
         self._stream = stream or sys.stderr
-        self._shown = self._stream.isatty()
+        self._shown = self._stream.isatty() and os.environ.get("TERM") != "dumb"
         self._begun = time.monotonic()
 
     def __enter__(self) -> Self:

@@ -19,7 +19,7 @@
   function show(i) {
     const flow = data.timelines[i];
     for (const chart of flow.charts) data.charts[data.charts.findIndex((each) => each.name === chart.name)] = chart;
-    label.textContent = flow.label;
+    label.textContent = flow.isListed ? "" : flow.label; // the choice shows those of the list
     choice.value = flow.isListed ? i : "";
     redraw(holders);
   }

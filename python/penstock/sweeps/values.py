@@ -100,7 +100,7 @@ def _expand(
         message = f"'{part}' ends before it begins"
         raise ScenarioError(message)
     if (how == "*" and (step_number <= 1 or number <= 0)) or step_number <= 0:
-        message = f"'{part}' never ends; a step is above 0, a factor above 1, from above 0"
+        message = f"'{part}' never ends; a step must be above 0, a factor above 1 and begin above 0"
         raise ScenarioError(message)
     numbers: list[Fraction] = []
     while number <= end_number and len(numbers) <= MOST:

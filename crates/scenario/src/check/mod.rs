@@ -13,7 +13,7 @@ use penstock_core::scheme::WscaleSource;
 
 use super::document::Node;
 use super::error::{Problem, unknown};
-use super::measure::{BOTTLENECK, matches};
+use super::measure::{BOTTLENECK, Measure, matches};
 use super::params::Value;
 use super::{
     Controller, Deployment, Fabric, MOST_RULES, Queue, Scenario, Tcp, Traffic, Until, Window,
@@ -21,9 +21,8 @@ use super::{
 use crate::units::Time;
 use scheme::out_of_range;
 
-/// Least time between samples, and the most of them, as all are kept in memory.
+/// Least time between samples.
 const LEAST_EVERY: Time = Time::from_nanos(1000);
-const MOST_SAMPLES: u64 = 100_000_000;
 
 /// Gathers what is wrong, with where it was written.
 struct Checker<'a> {
@@ -347,7 +346,7 @@ impl Checker<'_> {
     /// Refuses a time between samples that is 0, or so short that they fill the memory.
     fn samples(&mut self, every: Time, duration: Time, key: &str) {
         self.positive(Some(every), key);
-        let least = LEAST_EVERY.max(Time(duration.0 / MOST_SAMPLES));
+        let least = LEAST_EVERY.max(Measure::least_every(duration));
         self.require(every == Time::ZERO || every >= least, key, || {
             format!("is {every}; allowed: {least} and more")
         });

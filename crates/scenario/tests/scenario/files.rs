@@ -93,7 +93,7 @@ fn the_sample_is_accepted() {
 
 /// A burst of a short run does not fall between two samples.
 #[test]
-fn short_runs_sample_their_queues_more_often() {
+fn short_runs_sample_their_queues_more_often_and_very_long_ones_less() {
     let every = |duration: &str, measure: &str| {
         let text = format!(
             "title = \"a\"\nduration = \"{duration}\"\nschemes = [\"drop-tail\"]\n[fabric]\nkind = \"dumbbell\"\n\
@@ -108,6 +108,7 @@ fn short_runs_sample_their_queues_more_often() {
     assert_eq!(every("200 ms", "[measure]\n"), "1 ms");
     assert_eq!(every("60 ms", ""), "300 us");
     assert_eq!(every("10 us", ""), "1 us");
+    assert_eq!(every("300 h", ""), "10800 us");
     assert_eq!(
         every("10 ms", "[measure]\nqueue_every = \"2 ms\"\n"),
         "2 ms"
