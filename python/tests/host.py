@@ -5,6 +5,7 @@ import contextlib
 import os
 import subprocess
 import time
+from pathlib import Path
 
 from penstock.execution import build
 
@@ -56,11 +57,17 @@ class Hosts:
 
     def pinned(self):
         """The links to the hooks of all ports."""
-        return [path.name for path in self.folder.glob("bpf/*/**/link_*")]
+        return [path.name for path in self._links()]
 
     def ports(self):
         """The names of attached ports."""
-        return sorted(path.parent.name for path in self.folder.glob("bpf/*/**/link_egress"))
+        return sorted(path.parent.name for path in self._links() if path.name == "link_egress")
+
+    def _links(self):
+        # os.walk passes over a folder that is removed meanwhile, where Path.glob raises.
+        walked = os.walk(self.folder / "bpf")
+        files = (Path(folder, name) for folder, _, names in walked for name in names)
+        return [path for path in files if path.name.startswith("link_")]
 
     @contextlib.contextmanager
     def daemon(self, configuration="", *options):
