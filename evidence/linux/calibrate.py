@@ -263,17 +263,15 @@ def play(one: dict[str, Any], scheme: str, on: str, seed: int) -> Numbers:
         "elephants": elephants.get("mean"),
         **{"drops": port["drops"], "timeouts": counted["timeouts"]},
         "delayed ACKs": counted["delayed_acks"],
-        **({"starts_within_s": starts_within_s(run)} if one["client"] else {}),
+        **({"starts_within_s": starts_within_s(run)} if on != SIMULATOR and one["client"] else {}),
     }
 
 
 def starts_within_s(run: penstock.Run) -> float:
     """From the first client's start to that of the last."""
     web = run.flows.filter(pl.col("traffic") == "web")
-    first: dict[int, float] = {}
-    for flow, start in web.select("flow", "start_s").rows():
-        first[flow] = min(start, first.get(flow, start))
-    return max(first.values()) - min(first.values())
+    firsts: list[float] = web.group_by("flow").agg(pl.col("start_s").min())["start_s"].to_list()
+    return max(firsts) - min(firsts)
 
 
 def means(runs: list[Numbers]) -> Numbers:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from penstock import units
 from penstock.metric_names import leaves, number
 from penstock.metrics import OF_SEEDS, Result
 
@@ -96,4 +97,4 @@ def seeds_with(path: str, group: Result) -> int | None:
 
 def with_seeds(text: str, seeds: int | None) -> str:
     """A number as text, with how many seeds have it if not all do."""
-    return text if seeds is None else f"{text} ({seeds} seed{'' if seeds == 1 else 's'})"
+    return text if seeds is None else f"{text} ({units.counted(seeds, 'seed')})"

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from penstock import _native
+from penstock import _native, units
 from penstock.execution.threads import cores
 
 
@@ -48,7 +48,7 @@ def text(head: Mapping[str, Any]) -> str:
     if made := head.get("commit"):
         version += f" ({made})"
     about = head.get("machine") or {}
-    cores = f"{about['cores']} core{'s' if about['cores'] > 1 else ''}" if about else ""
+    cores = units.counted(about["cores"], "core") if about else ""
     machine = [about.get("system", ""), about.get("processor", ""), cores]
     return ", ".join(filter(None, [version, head.get("date", ""), *machine]))
 

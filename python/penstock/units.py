@@ -107,6 +107,11 @@ def count(value: float | None) -> str:
     return text.replace(",", "\u00a0")
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 port`, `2 ports`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def ratio(value: float | None) -> str:
     """A number between 0 and 1, such as Jain's index."""
     return NONE if value is None else f"{value:.3f}"

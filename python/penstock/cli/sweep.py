@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from penstock import folders
+from penstock import folders, units
 from penstock.cli.options import (
     Cluster,
     File,
@@ -111,6 +111,5 @@ def sweep(
     if failures := result.failures:
         for failure in failures[1:]:
             typer.echo(failure, err=True)
-        count = "1 run" if len(failures) == 1 else f"{len(failures)} runs"
-        message = f"{count} failed; {failures[0]}"
+        message = f"{units.counted(len(failures), 'run')} failed; {failures[0]}"
         raise RunError(message)

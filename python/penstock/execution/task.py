@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from penstock import units
 from penstock.errors import ScenarioError
 from penstock.execution import build
 from penstock.scenario import parsed
@@ -94,7 +95,7 @@ def substrate_of(on: str, *, tools: str | None = None) -> str:
 
 def counted(done: int, total: int) -> str:
     """The label of a progress bar: `12 of 40 runs`."""
-    return f"{done} of {total} run{'' if total == 1 else 's'}"
+    return f"{done} of {units.counted(total, 'run')}"
 
 
 def _deciding(scenario: str, scheme: str) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from penstock import folders
+from penstock import folders, units
 from penstock.errors import (
     InterruptedRunError,
     PenstockError,
@@ -118,8 +118,7 @@ def _with_rest(message: str, rows: Rows, folder: Path) -> str:
     """Why a command did not end, with what it has finished."""
     if not (count := len(rows)):
         return message
-    runs = "1 run" if count == 1 else f"{count} runs"
-    return f"{message}; {resumable(runs, folder)}"
+    return f"{message}; {resumable(units.counted(count, 'run'), folder)}"
 
 
 def _remove(place: Path, *, with_folder: bool) -> None:

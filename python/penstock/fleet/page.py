@@ -21,19 +21,17 @@ _CURES = ("grant", *CANDIDATES)
 def sentences(summary: dict[str, Any]) -> list[str]:
     """What matters, the most important first."""
     suffering, begin_with = summary["suffering"], summary["begin_with"]
-    lines = [
-        f"{suffering} of {_counted(summary['ports'], 'port')} on "
-        f"{_counted(summary['hosts'], 'host')} {'has' if suffering == 1 else 'have'} timeouts and "
-        "drops."
-    ]
+    ports, hosts = (units.counted(summary[f"{noun}s"], noun) for noun in ("port", "host"))
+    have = "has" if suffering == 1 else "have"
+    lines = [f"{suffering} of {ports} on {hosts} {have} timeouts and drops."]
     if summary["wait_s"] > 0:
         saved = ", ".join(
             f"{one} {units.percent(summary['saved_s'][one] / summary['wait_s'])}" for one in _CURES
         )
+        have, these = ("has", "it") if begin_with == 1 else ("have", "these")
         lines += [
             f"Senders waited at least {units.seconds(summary['wait_s'])} there; "
-            f"{_counted(begin_with, 'port')} {'has' if begin_with == 1 else 'have'} 80 % of it: "
-            f"begin with {'it' if begin_with == 1 else 'these'}.",
+            f"{units.counted(begin_with, 'port')} {have} 80 % of it: begin with {these}.",
             f"Of this, cures would have saved at most: {saved}.",
         ]
     if summary["elsewhere_s"] > 0:
@@ -47,12 +45,8 @@ def sentences(summary: dict[str, Any]) -> list[str]:
     ):
         if count := summary[key]:
             what = one if count == 1 else several
-            lines.append(f"{_counted(count, 'port')} {what}: see the runbook.")
+            lines.append(f"{units.counted(count, 'port')} {what}: see the runbook.")
     return lines
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def write(

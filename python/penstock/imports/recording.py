@@ -68,7 +68,7 @@ class Recording:
     @property
     def count(self) -> str:
         """How many transfers there are, in words."""
-        return f"{len(self.flows)} transfer{'' if len(self.flows) == 1 else 's'}"
+        return units.counted(len(self.flows), "transfer")
 
 
 def read(path: Path, *, kind: str | None = None, gap_s: float = 0.01) -> Recording:

@@ -90,10 +90,7 @@ pub fn attach(folder: &Path, index: u32, port: &Deployment, buffer: Buffer) -> R
         return detach(folder, index);
     };
     let config = config(queue, buffer, port.rate)?;
-    // SAFETY: `hcf_config` has no padding, as `bpf/hcf_abi.h` asserts.
-    let bytes = unsafe {
-        std::slice::from_raw_parts((&raw const config).cast::<u8>(), size_of::<hcf_config>())
-    };
+    let bytes = bytes_of(&config);
     if is_same(folder, index, bytes)? {
         return Ok(());
     }
