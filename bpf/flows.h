@@ -331,8 +331,12 @@ static __always_inline int flow_begin(const struct flow_ctx *ctx, const struct f
 	if (flow->entry.phase == FLOW_UNSEEN)
 		flow->swept = (u16)port->sweep;
 	begins = !flow_is_ordinary(&flow->entry, seen);
-	if (begins)
+	if (begins) {
 		delta = flow_establish(&flow->entry, handshake, seen);
+		flow->edge = half->edge;
+		if (!(handshake->marks & HANDSHAKE_MID_LIFE))
+			flow->unified = half->unified;
+	}
 	delta += flow_on_packet(&flow->entry, seen);
 	flow_count(port, config, flow, delta, port->scheme);
 	bpf_spin_unlock(&port->lock);
@@ -347,9 +351,6 @@ static __always_inline int flow_begin(const struct flow_ctx *ctx, const struct f
 		return FLOW_SETTLES;
 	}
 	ctx->counted->half_open_proven++;
-	flow->edge = half->edge;
-	if (!(handshake->marks & HANDSHAKE_MID_LIFE))
-		flow->unified = half->unified;
 	if (config->flags & PORT_FLOW_EVENTS) {
 		if (handshake->marks & HANDSHAKE_MID_LIFE)
 			transfer_begin(flow, handshake->last_ns,

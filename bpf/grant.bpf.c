@@ -64,29 +64,40 @@ static __always_inline void packet_note(struct grant_scratch *s, const struct pa
 		seen->mss ? seen->mss : (u16)flow_mss(&flow->entry, ctx->port->segments.bytes);
 }
 
-/* Begins to control a flow, if all is known that this takes. */
+/* What was `before` is the flow's no longer; 0: another CPU has changed it meanwhile. */
+static __always_inline _Bool credit_swap(struct port_flow *flow, u32 before, u32 now)
+{
+	return __sync_val_compare_and_swap(&flow->credit, before, now) == before;
+}
+
+/*
+ * Begins to control a flow, if all is known that this takes. The last packets of a handshake may
+ * do so on two CPUs at once: the first that has a handle gives it to the flow.
+ */
 static __noinline int flow_control(struct __sk_buff *skb, const struct packet *packet,
 				   struct port_flow *flow, struct grant_scratch *s,
 				   u32 direction_and_bytes)
 {
 	u32 direction = direction_and_bytes & 1, tcp_bytes = direction_and_bytes >> 1;
-	u32 handle;
+	u32 before = flow->credit, handle;
 
-	if (!flow_is_live(&flow->entry) || s->packet.scale == TCP_SCALE_UNKNOWN ||
-	    is_authenticated(skb, packet) || !peer_read(skb, packet, direction, tcp_bytes))
+	if (before & GRANT_IS_HANDLE || !flow_is_live(&flow->entry) ||
+	    s->packet.scale == TCP_SCALE_UNKNOWN || is_authenticated(skb, packet) ||
+	    !peer_read(skb, packet, direction, tcp_bytes))
 		return 0;
-	s->is_refused = !!(flow->credit & GRANT_IS_REFUSED);
+	s->is_refused = !!(before & GRANT_IS_REFUSED);
 	s->opening.seq = flow->entry.acked[FLOW_DATA];
-	s->opening.window = (u16)(flow->credit >> GRANT_WINDOW_AT << 8);
-	s->opening.shown = (u16)flow->credit;
+	s->opening.window = (u16)(before >> GRANT_WINDOW_AT << 8);
+	s->opening.shown = (u16)before;
 	s->opening.by_sender = direction == FLOW_DATA;
 	handle = grant_admit();
 	if (!handle) {
-		flow->credit |= GRANT_IS_REFUSED;
+		credit_swap(flow, before, before | GRANT_IS_REFUSED);
 		return 0;
 	}
 	peer_keep(s, handle);
-	flow->credit = handle;
+	if (!credit_swap(flow, before, handle))
+		grant_dismiss(handle);
 	return 0;
 }
 
@@ -155,7 +166,7 @@ static __always_inline int watch_data(struct __sk_buff *skb, _Bool is_behind)
 	}
 	grant_pass_data(now_ns);
 	if (flow && own.scratch->is_lost)
-		flow->credit = 0;
+		credit_swap(flow, own.scratch->handle, 0);
 	if (own.scratch->is_due && can_be_cut(skb))
 		carriers_send(skb, now_ns);
 	return NEXT;
@@ -198,7 +209,7 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 	struct packet *packet;
 	struct grant_ctx own;
 	struct port_ctx ctx;
-	u32 tcp_bytes = 20;
+	u32 tcp_bytes = 20, handle;
 	_Bool has_options;
 	u16 window;
 	int found;
@@ -249,17 +260,20 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 	if (!packet->window)
 		ctx.counted->zero_windows++;
 	has_options = read_timestamps(skb, packet, &own.scratch->packet, &tcp_bytes);
-	if (flow->credit & GRANT_IS_HANDLE) {
-		own.scratch->handle = flow->credit;
+	handle = flow->credit;
+	if (handle & GRANT_IS_HANDLE) {
+		own.scratch->handle = handle;
 		grant_pass_ack(now_ns);
 		/* Its entry has gone to another flow while it rested. */
-		if (own.scratch->is_lost)
-			flow->credit = 0;
-		else if (has_options && own.scratch->handle && own.scratch->is_first &&
-			 peer_read(skb, packet, FLOW_ACKS, tcp_bytes))
+		if (own.scratch->is_lost) {
+			credit_swap(flow, handle, 0);
+			handle = 0;
+		} else if (has_options && own.scratch->handle && own.scratch->is_first &&
+			   peer_read(skb, packet, FLOW_ACKS, tcp_bytes)) {
 			peer_keep(own.scratch, own.scratch->handle); /* routes change */
+		}
 	}
-	if (!(flow->credit & GRANT_IS_HANDLE)) {
+	if (!(handle & GRANT_IS_HANDLE)) {
 		if (!has_options)
 			return NEXT;
 		flow_control(skb, packet, flow, own.scratch, tcp_bytes << 1 | FLOW_ACKS);

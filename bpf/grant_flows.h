@@ -151,6 +151,22 @@ __noinline u32 grant_admit(void)
 	return handle;
 }
 
+/* A flow is not followed by this handle. */
+__noinline int grant_dismiss(u32 handle)
+{
+	struct grant_ctx ctx;
+	u32 index;
+
+	if (!grant_ctx_open(&ctx))
+		return 0;
+	bpf_spin_lock(&ctx.own->lock);
+	index = handle_index(ctx.own, handle);
+	if (index)
+		grant_close(&ctx.own->port, ctx.own->flows, index);
+	bpf_spin_unlock(&ctx.own->lock);
+	return 0;
+}
+
 /* The packet in `grant_scratch` passes in the direction of the data. */
 __noinline int grant_pass_data(u64 now_ns)
 {
