@@ -17,6 +17,7 @@ use crate::{metrics, observe, watch};
 /// End TCP incast and buffer bloat at the ports of this host.
 #[derive(Parser, Debug)]
 #[command(name = "penstockd", version, about, arg_required_else_help = true)]
+#[command(mut_subcommands = pass_negative_quantities)]
 pub struct Cli {
     /// The command.
     #[command(subcommand)]
@@ -52,6 +53,23 @@ pub enum Command {
     Observe(observe::Args),
     /// Serve or write OpenMetrics of every port.
     Metrics(metrics::Args),
+}
+
+/// What options that take a quantity call it.
+const QUANTITIES: [&str; 8] = [
+    "SIZE", "RATE", "TIME", "SHARE", "N", "BYTES", "BITS", "PORTS",
+];
+
+/// Has a negative quantity come to its parser, which has a better error than clap: that takes `-5` for an
+/// option, and suggests a command that fails, too.
+fn pass_negative_quantities(command: clap::Command) -> clap::Command {
+    command.mut_args(|arg| {
+        let names = arg.get_value_names().unwrap_or_default();
+        match names.iter().any(|name| QUANTITIES.contains(&name.as_str())) {
+            true => arg.allow_hyphen_values(true),
+            false => arg,
+        }
+    })
 }
 
 fn dispatch(command: Command) -> Result<()> {
@@ -118,12 +136,13 @@ pub fn main() -> ExitCode {
 mod tests {
     use super::*;
 
+    fn refused(line: &str) -> String {
+        let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
+        one_line(&error.to_string())
+    }
+
     #[test]
     fn errors_of_the_command_line_take_one_line() {
-        let refused = |line: &str| {
-            let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
-            one_line(&error.to_string())
-        };
         assert_eq!(
             refused("penstockd attach"),
             "the following required arguments were not provided: --scheme <NAME>, <INTERFACE>; see --help"
@@ -132,8 +151,44 @@ mod tests {
             refused("penstockd statuss"),
             "unrecognized subcommand 'statuss'; tip: a similar subcommand exists: 'status'; see --help"
         );
+        assert_eq!(
+            refused("penstockd metrics --listen 127.0.0.1:65536"),
+            "invalid value '127.0.0.1:65536' for '--listen [<ADDRESS>]': \
+             expected an IP address and a port up to 65535, as in 127.0.0.1:9468; see --help"
+        );
         let refused = refused("penstockd attach eth1 --scheme hscc --hook xdp");
         assert!(refused.starts_with("invalid value 'xdp' for '--hook <HOOK>'; [possible values: "));
         assert_eq!(refused.lines().count(), 1);
+    }
+
+    /// Those of a deployment are read later, by the scenarios' reader.
+    #[test]
+    fn negative_quantities_are_refused_as_values() {
+        for (line, reason) in [
+            (
+                "penstockd status --for -5",
+                "'-5' for '--for <TIME>': \"-5\" is negative; allowed units: s, ",
+            ),
+            (
+                "penstockd limit eth1 --ingress -5mbit",
+                "'-5mbit' for '--ingress <RATE>': \"-5 Mb/s\" is negative; ",
+            ),
+            (
+                "penstockd attach eth1 --scheme hscc --flows -5",
+                "'-5' for '--flows <N>': -5 is not in 64..=16777216",
+            ),
+            (
+                "penstockd attach eth1 --scheme hscc --vxlan-ports -5",
+                "'-5' for '--vxlan-ports <PORTS>': \"-5\" is no list of ports; ",
+            ),
+            (
+                "penstockd sicc on eth1 10.0.0.2 10.0.0.1 --mss -5",
+                "'-5' for '--mss <BYTES>': -5 is not in 536..=65535",
+            ),
+        ] {
+            let error = refused(line);
+            let begin = format!("invalid value {reason}");
+            assert!(error.starts_with(&begin), "{error}");
+        }
     }
 }

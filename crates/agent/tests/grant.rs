@@ -229,7 +229,7 @@ fn clients_may_close_their_side_first() {
     }
 }
 
-const ANSWER: [u8; 20_000] = [7; 20_000];
+static ANSWER: [u8; 20_000] = [7; 20_000];
 
 fn answer_all(stream: TcpStream) {
     let mut stream = patient(stream).unwrap();

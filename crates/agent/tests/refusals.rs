@@ -32,8 +32,15 @@ fn what_is_asked_wrongly() {
     );
     let line = lab.refused(&[&FAIRQ[..], &["--set", "window.alpa=1"]].concat());
     assert!(line.contains("did you mean \"alpha\"?"), "{line}");
-    let line = lab.refused(&["status", "eth7"]);
-    assert!(line.contains("eth7 is not attached"), "{line}");
+    let line = lab.refused(&["status", "eht1"]);
+    let reason = "(no port is); no interface eht1 in this network namespace; did you mean eth1?";
+    assert!(
+        line.contains("eht1 is not attached") && line.contains(reason),
+        "{line}"
+    );
+    let line = lab.refused(&["status", PORT]);
+    let remedy = "(no port is); do: penstockd attach eth1 --scheme observe";
+    assert!(line.contains(remedy), "{line}");
     assert!(!lab.pins().exists(), "a refusal leaves nothing");
 }
 
@@ -368,6 +375,20 @@ fn an_order_to_a_port_without_a_program() {
     let reason = "eth1 has no program; do: penstockd attach eth1 --scheme sicc";
     assert!(line.contains(reason), "{line}");
     lab.ok(&["detach", PORT]);
+}
+
+#[test]
+fn a_negative_quantity_of_a_deployment() {
+    let lab = PortLab::new();
+    for (option, value) in [
+        ("--rate", "-5"),
+        ("--buffer", "-5 kB"),
+        ("--canary", "-5 %"),
+    ] {
+        let line = lab.refused(&["attach", PORT, "--scheme", "grant", option, value]);
+        let begin = format!("penstockd: {option} {value}: ");
+        assert!(line.starts_with(&begin), "{line}");
+    }
 }
 
 /// By the options that the command has.

@@ -110,7 +110,7 @@ pub(crate) fn label(index: u32) -> String {
 /// All interfaces, by index.
 ///
 /// # Errors
-/// The kernel gives no answer.
+/// The kernel gives no answer, or interfaces change during each attempt.
 pub fn all() -> Result<Vec<Link>> {
     let message = RouteNetlinkMessage::GetLink(LinkMessage::default());
     let mut links = Rtnetlink::open()?

@@ -25,8 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Room for one datagram of the kernel, which fills at most 32 kB in a dump, bytes.
 const ROOM: usize = 1 << 16;
 
-/// How often a dump is repeated that a change of the links interrupted.
-const ATTEMPTS: usize = 5;
+/// How many dumps are tried, where changes interrupt one after another.
+const ATTEMPTS: usize = 16;
 
 /// Attributes of an error message (`linux/netlink.h`): the explanation in English.
 const NLMSGERR_ATTR_MSG: u16 = 1;
@@ -115,23 +115,20 @@ impl Rtnetlink {
         Ok(())
     }
 
-    /// Asks for all objects of a kind; returns what `decode` makes of each.
+    /// Asks for all objects of a kind; returns what `decode` makes of each. It is an error that changes
+    /// interrupt each attempt.
     pub fn dump<T>(
         &mut self,
         message: RouteNetlinkMessage,
         mut decode: impl FnMut(&[u8]) -> Option<T>,
     ) -> std::result::Result<Vec<T>, Failure> {
-        let mut objects = Vec::new();
-        for _ in 0..ATTEMPTS {
-            objects.clear();
+        first_consistent(|| {
+            let mut objects = Vec::new();
             let is_consistent = self.exchange(message.clone(), NLM_F_DUMP, |payload| {
                 objects.extend(decode(payload));
             })?;
-            if is_consistent {
-                break;
-            }
-        }
-        Ok(objects)
+            Ok(is_consistent.then_some(objects))
+        })
     }
 
     /// Sends a request and takes its answers; whether nothing changed meanwhile.
@@ -179,6 +176,19 @@ impl Rtnetlink {
             }
         }
     }
+}
+
+/// The objects of the first dump that no change interrupted: another may lack some.
+fn first_consistent<T>(
+    mut dump: impl FnMut() -> std::result::Result<Option<T>, Failure>,
+) -> std::result::Result<T, Failure> {
+    for _ in 0..ATTEMPTS {
+        if let Some(objects) = dump()? {
+            return Ok(objects);
+        }
+    }
+    let reason = format!("changes interrupted each of {ATTEMPTS} attempts; try again");
+    Err(io::Error::new(io::ErrorKind::Interrupted, reason).into())
 }
 
 /// An error message: a code, which is 0 for success, the request's header, and attributes.
@@ -246,6 +256,24 @@ mod tests {
         let refusal = acknowledgement(&error(-libc::ENOENT, b"Unknown qdisc\0")).unwrap_err();
         assert_eq!(refusal.errno(), Some(libc::ENOENT));
         assert_eq!(refusal.detail.as_deref(), Some("Unknown qdisc"));
+    }
+
+    #[test]
+    fn a_dump_that_changes_always_interrupt_is_an_error() {
+        let interrupted = |until| {
+            let mut count = 0;
+            first_consistent(|| {
+                count += 1;
+                Ok((count > until).then_some(count))
+            })
+        };
+        assert_eq!(interrupted(ATTEMPTS - 1).ok(), Some(ATTEMPTS));
+        let failure = interrupted(ATTEMPTS).unwrap_err();
+        let line = failure.of("list the interfaces").to_string();
+        assert_eq!(
+            line,
+            "cannot list the interfaces: changes interrupted each of 16 attempts; try again"
+        );
     }
 
     #[test]

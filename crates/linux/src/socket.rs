@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Socket options that rustix does not have, and what the kernel counts of a TCP socket.
+//! Socket options that rustix does not have, who is at the other end of a Unix socket, and what the kernel
+//! counts of a TCP socket.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -26,6 +27,34 @@ pub fn set_number(
     };
     match status {
         0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// The user and the process that made the other end of a Unix socket (SO_PEERCRED); the process is 0 in
+/// another namespace, which rustix does not allow for.
+///
+/// # Errors
+/// The kernel's: it is no Unix socket.
+pub fn peer(socket: impl AsFd) -> io::Result<(u32, u32)> {
+    let mut peer = libc::ucred {
+        pid: 0,
+        uid: 0,
+        gid: 0,
+    };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes of numbers.
+    let status = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut length,
+        )
+    };
+    match status {
+        0 => Ok((peer.uid, peer.pid.cast_unsigned())),
         _ => Err(io::Error::last_os_error()),
     }
 }
@@ -165,6 +194,14 @@ mod tests {
         let windows = tcp_info(&sender).unwrap();
         assert!(windows.cwnd >= 2 * 536 && windows.cwnd < 1 << 30);
         assert!(windows.send_window > 0 && windows.send_window < 1 << 30);
+    }
+
+    #[test]
+    fn a_unix_socket_has_the_process_at_its_other_end() {
+        let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        // SAFETY: it has no arguments.
+        let uid = unsafe { libc::getuid() };
+        assert_eq!(peer(&one).unwrap(), (uid, std::process::id()));
     }
 
     #[test]

@@ -89,8 +89,13 @@ fn decimal(text: &str) -> Option<(u128, u32, &str)> {
 fn quantity(text: &str, units: Units) -> Result<(u64, &'static str), String> {
     let allowed = names(units);
     let Some((mantissa, decimals, unit)) = decimal(text.trim()) else {
+        let magnitude = text.trim().strip_prefix('-');
+        let wrong = match magnitude.and_then(decimal) {
+            Some(_) => "is negative",
+            None => "is not a number with a unit",
+        };
         return Err(format!(
-            "\"{text}\" is not a number with a unit; allowed units: {}",
+            "\"{text}\" {wrong}; allowed units: {}",
             allowed.join(", ")
         ));
     };

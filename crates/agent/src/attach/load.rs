@@ -58,7 +58,7 @@ pub(super) fn clear_log() {
 const BUILD: &str = "build_";
 
 /// For how much there is room in the maps that all ports share.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Ports.
     pub ports: u32,
@@ -73,6 +73,21 @@ impl Default for Room {
             flows: 262_144,
         }
     }
+}
+
+/// The room in the maps that all ports share, which are in `folder`; none if there is no port.
+pub fn room(folder: &Path) -> Option<Room> {
+    let entries = |map: &str| {
+        Some(
+            MapHandle::from_pinned_path(folder.join(map))
+                .ok()?
+                .max_entries(),
+        )
+    };
+    Some(Room {
+        ports: entries("config")?,
+        flows: entries("flows4")?,
+    })
 }
 
 /// Records of half-open flows for each CPU: the kernel keeps lists of 128 free ones for each.

@@ -58,7 +58,7 @@ fn rate(text: &str) -> Result<Rate, String> {
         "gbit" => "Gb/s",
         other => other,
     };
-    Rate::read(&format!("{} {unit}", number.trim()))
+    Rate::read(format!("{} {unit}", number.trim()).trim())
 }
 
 /// Replaces `--set rate=` in an error by `--ingress`, and so on.

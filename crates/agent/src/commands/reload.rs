@@ -18,8 +18,8 @@ Examples:
 
 The daemon reads its configuration again, without a gap, and reports whether it is in force. It
 refuses an invalid file, and a change of metrics, sdn, agent.pins or agent.locks, which takes a
-restart; then the old configuration stays in force. It also fails where a port is refused; the
-daemon tries that port again.")]
+restart, or, while a port is attached, of agent.all_flows or agent.ports; then the old configuration
+stays in force. It also fails where a port is refused; the daemon tries that port again.")]
 pub struct Args {
     /// Configuration file of the daemon.
     #[arg(long, value_name = "FILE", default_value = PATH)]

@@ -9,11 +9,14 @@ use indexmap::IndexMap;
 use penstock_linux::agent_folders;
 use penstock_scenario::units::Time;
 use penstock_scenario::{Deployment, deployments};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 use super::check::check;
 use crate::attach::load::Room;
 use crate::attach::{FLOWS, STALE};
+use crate::host::file;
+use crate::metrics;
 use crate::port::PinsArg;
 use crate::port::vxlan::VxlanPorts;
 
@@ -68,6 +71,7 @@ pub struct Agent {
 #[serde(deny_unknown_fields, default)]
 pub struct Metrics {
     /// Address at which OpenMetrics are served, as in "127.0.0.1:9468".
+    #[serde(deserialize_with = "address_of_metrics")]
     pub listen: Option<SocketAddr>,
     /// Whether that may be an address that other hosts can reach. Default: false.
     pub allow_remote: bool,
@@ -110,6 +114,11 @@ pub struct Switch {
     pub interval: Time,
     /// The number of each port, by its interface.
     pub ports: IndexMap<String, u32>,
+}
+
+fn address_of_metrics<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SocketAddr>, D::Error> {
+    let text = String::deserialize(from)?;
+    metrics::address(&text).map(Some).map_err(D::Error::custom)
 }
 
 fn one_or_more<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<SocketAddr>, D::Error> {
@@ -157,9 +166,9 @@ impl Agent {
     /// It is no file, which may keep its reader waiting; it cannot be read, or is no TOML.
     pub fn read_pins(path: &Path) -> Result<PinsArg> {
         check_kind(path)?;
-        let text = match std::fs::read_to_string(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            text => text.with_context(|| path.display().to_string())?,
+        let text = match path.try_exists() {
+            Ok(false) => String::new(),
+            _ => read_text(path)?,
         };
         let Ok(table) = text.parse::<toml::Table>() else {
             // The error then has the line.
@@ -176,6 +185,14 @@ impl Agent {
     pub fn may_replace_qdisc(&self, interface: &str) -> bool {
         let mut names = self.replace_qdisc.iter();
         names.any(|name| is_matched(name, interface))
+    }
+
+    /// For how much there is to be room in the maps that all ports share.
+    pub fn room(&self) -> Room {
+        Room {
+            ports: self.ports,
+            flows: self.all_flows,
+        }
     }
 
     /// The folders of pins and locks.
@@ -208,9 +225,7 @@ impl Config {
     /// # Errors
     /// One line: the file, line and key, what is wrong, what is allowed.
     pub fn read(path: &Path) -> Result<Config> {
-        let text = std::fs::read_to_string(path)
-            .with_context(|| format!("{} (an example is in man penstockd.toml)", path.display()))?;
-        Config::parse(&text, path)
+        Config::parse(&read_text(path)?, path)
     }
 
     /// Reads `text`; `path` is for messages.
@@ -224,13 +239,18 @@ impl Config {
     }
 }
 
+fn read_text(path: &Path) -> Result<String> {
+    file::read_text(path)
+        .with_context(|| format!("{} (an example is in man penstockd.toml)", path.display()))
+}
+
 /// Refuses what is no file, which may keep its reader waiting; a missing one passes.
 ///
 /// # Errors
 /// It is there, and no file.
 pub fn check_kind(path: &Path) -> Result<()> {
     if std::fs::metadata(path).is_ok_and(|about| !about.is_file()) {
-        bail!("{}: is no file", path.display());
+        bail!("{}: is not a regular file; give one", path.display());
     }
     Ok(())
 }
@@ -357,8 +377,9 @@ mod tests {
         let text = refused("[agent]\nhartbeat = \"1 s\"\n");
         assert!(text.starts_with("p.toml:2: agent.hartbeat: "), "{text}");
         assert!(text.ends_with("did you mean \"heartbeat\"?"), "{text}");
-        let text = refused("[metrics]\nlisten = \"localhost\"\n");
-        assert!(text.starts_with("p.toml:2: metrics.listen: "), "{text}");
+        let text = refused("[metrics]\nlisten = \"127.0.0.1:65536\"\n");
+        let begin = "p.toml:2: metrics.listen: expected an IP address and a port up to 65535, ";
+        assert!(text.starts_with(begin), "{text}");
         let remote = "[metrics]\nlisten = \"0.0.0.0:9468\"\n";
         let text = refused(remote);
         assert!(text.starts_with("p.toml: metrics.listen: "), "{text}");

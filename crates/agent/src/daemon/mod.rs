@@ -35,11 +35,13 @@ use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
 use penstock_linux::{monitor::LinkMonitor, note};
 
+use crate::attach::load;
+use crate::host::audit::{self, Asker};
 use crate::host::signals::{self, Signal, Signals};
-use crate::host::{audit, requirements, systemd};
+use crate::host::{requirements, systemd};
 use crate::port::PinsArg;
 
-use config::Config;
+use config::{Agent, Config};
 use exports::Exports;
 use ports::Ports;
 use requests::Requests;
@@ -66,6 +68,9 @@ pub fn run(path: PathBuf, detach: bool) -> Result<()> {
     let _lock = config.agent.pins().lock_daemon(&path)?;
     signals::outlive_readers();
     let signals = Signals::hold();
+    if let Some(line) = without_effect(&config.agent) {
+        note!("{}: {line}", path.display());
+    }
     let requests = Requests::listen(&config.agent.pins());
     let monitor = LinkMonitor::open()?;
     let mut exports = Exports::begin(&config)?;
@@ -92,9 +97,13 @@ pub fn run(path: PathBuf, detach: bool) -> Result<()> {
             return Ok(());
         }
         let waiting = requests.take();
-        if signal == Some(Signal::Reload) || !waiting.is_empty() {
+        let mut askers: Vec<_> = waiting.iter().map(requests::asker).collect();
+        if let Some(Signal::Reload(asker)) = signal {
+            askers.push(asker);
+        }
+        if !askers.is_empty() {
             systemd::reloading();
-            let outcome = reload(&path, &mut config, &mut ports);
+            let outcome = reload(&path, &mut config, &mut ports, &askers);
             systemd::ready(&ports.summary());
             requests::answer(waiting, &path, &outcome);
         } else {
@@ -105,14 +114,21 @@ pub fn run(path: PathBuf, detach: bool) -> Result<()> {
 }
 
 /// Changes to the configuration as it is now, and returns one line about it. What is refused is in the log, too.
-fn reload(path: &Path, config: &mut Config, ports: &mut Ports) -> Result<String> {
+fn reload(
+    path: &Path,
+    config: &mut Config,
+    ports: &mut Ports,
+    askers: &[Option<Asker>],
+) -> Result<String> {
     let new = read_again(path, config)
         .context("the old configuration stays in force")
         .inspect_err(|error| note!("{error:#}"))?;
     let changed = ports.change(config, &new);
     *config = new;
     let path = path.display().to_string();
-    audit::log("reload", "", &[("config", &path)]);
+    for asker in askers {
+        audit::log_for(*asker, "reload", "", &[("config", &path)]);
+    }
     changed.with_context(|| format!("{path}: read again, but not in force everywhere"))?;
     let line = format!("{path}: reloaded; {}", ports.summary());
     note!("{line}");
@@ -123,22 +139,41 @@ fn reload(path: &Path, config: &mut Config, ports: &mut Ports) -> Result<String>
 fn read_again(path: &Path, old: &Config) -> Result<Config> {
     config::check_kind(path)?;
     let new = Config::read(path)?;
-    let fixed = [
+    let fixed = changed(&[
         ("agent.pins", old.agent.pins != new.agent.pins),
         ("agent.locks", old.agent.locks != new.agent.locks),
         ("metrics", old.metrics != new.metrics),
         ("sdn", old.sdn != new.sdn),
-    ];
-    let changed: Vec<&str> = fixed
-        .iter()
-        .filter_map(|(key, is_changed)| is_changed.then_some(*key))
-        .collect();
-    if !changed.is_empty() {
+    ]);
+    if let Some(keys) = fixed {
         bail!(
-            "{}: a change of {} takes a restart, which leaves ports attached; do: systemctl restart penstockd",
-            path.display(),
-            changed.join(", ")
+            "{}: a change of {keys} takes a restart, which leaves ports attached; do: systemctl restart penstockd",
+            path.display()
         );
     }
+    let is_same = old.agent.room() == new.agent.room();
+    if let Some(line) = without_effect(&new.agent).filter(|_| !is_same) {
+        bail!("{}: {line}", path.display());
+    }
     Ok(new)
+}
+
+/// Which sizes of the maps that all ports share are configured otherwise than they are, and what to do.
+fn without_effect(agent: &Agent) -> Option<String> {
+    let (maps, configured) = (load::room(&agent.pins().shared())?, agent.room());
+    let keys = changed(&[
+        ("agent.all_flows", maps.flows != configured.flows),
+        ("agent.ports", maps.ports != configured.ports),
+    ])?;
+    Some(format!(
+        "a change of {keys} takes effect once no port is attached; do: systemctl stop penstockd, \
+         penstockd detach --all, systemctl start penstockd"
+    ))
+}
+
+/// The keys that have changed, if any.
+fn changed(keys: &[(&str, bool)]) -> Option<String> {
+    let changed = keys.iter().filter(|(_, is_changed)| *is_changed);
+    let changed: Vec<&str> = changed.map(|(key, _)| *key).collect();
+    (!changed.is_empty()).then(|| changed.join(", "))
 }

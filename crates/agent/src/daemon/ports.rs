@@ -16,7 +16,6 @@ use super::config::{Agent, Config};
 use super::settled::{Settled, speed_bps};
 use crate::attach::detach::detach_locked;
 use crate::attach::hook::{HookChoice, Hooks, keep_first};
-use crate::attach::load::Room;
 use crate::attach::location::Location;
 use crate::attach::summary::{queue_warning, summary_line};
 use crate::attach::versions::Other;
@@ -262,10 +261,7 @@ impl Ports {
     ) -> Result<Buffer> {
         let options = Options {
             flows: config.agent.flows,
-            room: Room {
-                ports: config.agent.ports,
-                flows: config.agent.all_flows,
-            },
+            room: config.agent.room(),
             stale: config.agent.stale,
             hook: HookChoice::Auto,
             replace_qdisc: config.agent.may_replace_qdisc(interface),

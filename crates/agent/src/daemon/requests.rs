@@ -12,11 +12,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail, ensure};
 use penstock_linux::agent_folders::daemon_lock_name;
 use penstock_linux::note;
+use penstock_linux::socket::peer;
 
 use crate::format::printable;
+use crate::host::audit::Asker;
 use crate::port::PinsArg;
 
 const RELOADED: &str = "reloaded: ";
@@ -28,9 +30,33 @@ const AT_ONCE: usize = 16;
 /// The longest line that is sent, characters: a socket always has room for it.
 const LONGEST: usize = 4096;
 
+/// The longest path of a socket, bytes (`sun_path` without its zero).
+const LONGEST_PATH: usize = 107;
+
 /// The socket of a daemon, in the folder of locks, which only the superuser can enter.
 fn path(pins: &PinsArg) -> PathBuf {
     pins.locks.join(daemon_lock_name(&pins.dir) + ".socket")
+}
+
+fn check_length(path: &Path) -> Result<()> {
+    let length = path.as_os_str().len();
+    ensure!(
+        length <= LONGEST_PATH,
+        "{}: a path of {length} bytes, while a socket has at most {LONGEST_PATH}; shorten agent.locks or agent.pins",
+        path.display()
+    );
+    Ok(())
+}
+
+fn bind(path: &Path) -> Result<UnixListener> {
+    check_length(path)?;
+    let bind = || {
+        let listener = UnixListener::bind(path)?;
+        listener.set_nonblocking(true)?;
+        std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+        Ok(listener)
+    };
+    bind().map_err(|error: std::io::Error| anyhow!("{}: {error}", path.display()))
 }
 
 /// The socket, which is removed when this is dropped.
@@ -45,18 +71,13 @@ impl Requests {
     pub fn listen(pins: &PinsArg) -> Requests {
         let path = path(pins);
         let _ = std::fs::remove_file(&path);
-        let listener = UnixListener::bind(&path).and_then(|listener| {
-            listener.set_nonblocking(true)?;
-            std::fs::set_permissions(&path, Permissions::from_mode(0o600))?;
-            Ok(listener)
+        let listener = bind(&path).inspect_err(|error| {
+            note!("{error}; penstockd reload has no answer, send SIGHUP instead");
         });
-        let listener = listener
-            .inspect_err(|error| {
-                let path = path.display();
-                note!("{path}: {error}; penstockd reload has no answer, send SIGHUP instead");
-            })
-            .ok();
-        Requests { listener, path }
+        Requests {
+            listener: listener.ok(),
+            path,
+        }
     }
 
     /// Readable while a request waits.
@@ -81,6 +102,12 @@ impl Drop for Requests {
             let _ = std::fs::remove_file(&self.path);
         }
     }
+}
+
+/// The process that made a request.
+pub fn asker(request: &UnixStream) -> Option<Asker> {
+    let (uid, pid) = peer(request).ok()?;
+    Some(Asker { uid, pid })
 }
 
 /// Answers requests of the daemon with this configuration: what was done, or why it is not in force.
@@ -109,6 +136,7 @@ fn name(config: &Path) -> String {
 /// No daemon answers, it has another configuration, or this is not in force.
 pub fn ask(pins: &PinsArg, config: &Path) -> Result<String> {
     let path = path(pins);
+    check_length(&path).context("the daemon has no socket; send it SIGHUP")?;
     let mut stream = UnixStream::connect(&path).with_context(|| {
         let path = path.display();
         match pins.daemon().is_some() {
@@ -132,5 +160,32 @@ pub fn ask(pins: &PinsArg, config: &Path) -> Result<String> {
     match line.strip_prefix(RELOADED) {
         Some(line) => Ok(line.to_owned()),
         None => bail!("{}", line.strip_prefix(REFUSED).unwrap_or(line)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_too_long_for_a_socket_is_one_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = LONGEST_PATH - folder.path().as_os_str().len() - 1;
+        let longest = folder.path().join("x".repeat(left));
+        bind(&longest).unwrap();
+        let too_long = folder.path().join("x".repeat(left + 1));
+        let line = bind(&too_long).unwrap_err().to_string();
+        let reason = "a path of 108 bytes, while a socket has at most 107; shorten agent.locks";
+        assert!(line.contains(reason), "{line}");
+        let pins = PinsArg {
+            dir: "/none".into(),
+            locks: too_long,
+        };
+        let line = format!("{:#}", ask(&pins, Path::new("p.toml")).unwrap_err());
+        assert!(
+            line.starts_with("the daemon has no socket; send it SIGHUP: /"),
+            "{line}"
+        );
+        assert_eq!(line.lines().count(), 1, "{line}");
     }
 }

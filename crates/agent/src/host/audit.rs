@@ -12,9 +12,23 @@ use crate::format::printable;
 /// The socket of the journal's native protocol.
 const JOURNAL: &str = "/run/systemd/journal/socket";
 
-/// Logs a change of `interface`, with details as pairs of a lower-case key and a value.
+/// The process that asked for a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// Its user.
+    pub uid: u32,
+    /// Its number; 0 in another namespace of processes.
+    pub pid: u32,
+}
+
+/// Logs a change of `interface` by this process, with details as pairs of a lower-case key and a value.
 pub fn log(action: &str, interface: &str, details: &[(&str, &str)]) {
-    let fields = fields(action, interface, details);
+    log_for(None, action, interface, details);
+}
+
+/// The same for the process that asked for the change, if it is known.
+pub fn log_for(asker: Option<Asker>, action: &str, interface: &str, details: &[(&str, &str)]) {
+    let fields = fields(asker, action, interface, details);
     if send(Path::new(JOURNAL), &fields).is_err() {
         note!("{}", line(&fields));
     }
@@ -23,7 +37,7 @@ pub fn log(action: &str, interface: &str, details: &[(&str, &str)]) {
 type Fields = Vec<(String, String)>;
 
 /// What is logged of every change: action, interface, details, then who.
-fn fields(action: &str, interface: &str, details: &[(&str, &str)]) -> Fields {
+fn fields(asker: Option<Asker>, action: &str, interface: &str, details: &[(&str, &str)]) -> Fields {
     let mut fields: Fields = Vec::new();
     // Control characters would begin another field.
     let mut add = |key: &str, value: String| fields.push((key.to_owned(), printable(&value)));
@@ -34,10 +48,14 @@ fn fields(action: &str, interface: &str, details: &[(&str, &str)]) -> Fields {
     for (key, value) in details {
         add(key, (*value).to_owned());
     }
-    add("uid", rustix::process::getuid().as_raw().to_string());
-    add("pid", std::process::id().to_string());
+    let Asker { uid, pid } = asker.unwrap_or_else(|| Asker {
+        uid: rustix::process::getuid().as_raw(),
+        pid: std::process::id(),
+    });
+    add("uid", uid.to_string());
+    add("pid", pid.to_string());
     // The user who logged in, whatever sudo or su made of him since; -1: none, as for a service.
-    let login = std::fs::read_to_string("/proc/self/loginuid").unwrap_or_default();
+    let login = std::fs::read_to_string(format!("/proc/{pid}/loginuid")).unwrap_or_default();
     if let Some(login) = login
         .trim()
         .parse()
@@ -46,7 +64,9 @@ fn fields(action: &str, interface: &str, details: &[(&str, &str)]) -> Fields {
     {
         add("login_uid", login.to_string());
     }
-    if let Ok(user) = std::env::var("SUDO_USER") {
+    if asker.is_none()
+        && let Ok(user) = std::env::var("SUDO_USER")
+    {
         add("sudo_user", user);
     }
     fields
@@ -88,7 +108,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let journal = UnixDatagram::bind(&path).unwrap();
-        let fields = fields("attach", "eth1", &[("scheme", "fairq\nPRIORITY=0")]);
+        let fields = fields(None, "attach", "eth1", &[("scheme", "fairq\nPRIORITY=0")]);
         send(&path, &fields).unwrap();
         let mut buffer = [0; 4096];
         let length = journal.recv(&mut buffer).unwrap();
@@ -111,6 +131,13 @@ mod tests {
     }
 
     #[test]
+    fn who_asked_for_a_change_is_named_in_place_of_this_process() {
+        let asker = Asker { uid: 1000, pid: 0 };
+        let fields = fields(Some(asker), "reload", "", &[]);
+        assert_eq!(line(&fields), "audit: action=reload uid=1000 pid=0");
+    }
+
+    #[test]
     fn a_journal_that_takes_no_more_keeps_no_command_waiting() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
@@ -118,7 +145,7 @@ mod tests {
         let other = UnixDatagram::unbound().unwrap();
         other.set_nonblocking(true).unwrap();
         while other.send_to(&[7; 100], &path).is_ok() {}
-        let fields = fields("detach", "eth1", &[]);
+        let fields = fields(None, "detach", "eth1", &[]);
         let sending = std::thread::spawn(move || send(&path, &fields).is_err());
         assert!(join(sending, PATIENCE));
     }

@@ -6,13 +6,15 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::audit::Asker;
+
 /// A signal that commands act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// SIGINT or SIGTERM.
     End,
-    /// SIGHUP.
-    Reload,
+    /// SIGHUP, and the process that sent it: none if the kernel did.
+    Reload(Option<Asker>),
 }
 
 /// Has this process end quietly when the reader of a pipe (`| head`) does. Sockets report EPIPE all the
@@ -36,6 +38,18 @@ fn ignores_hangup() -> bool {
         libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut action) == 0
             && action.sa_sigaction == libc::SIG_IGN
     }
+}
+
+/// The process that sent a signal.
+fn sender(details: &libc::siginfo_t) -> Option<Asker> {
+    // SAFETY: a signal of kill(2), or of pidfd_send_signal(2), has the sender's numbers.
+    let asker = || unsafe {
+        Asker {
+            uid: details.si_uid(),
+            pid: details.si_pid().cast_unsigned(),
+        }
+    };
+    (details.si_code == libc::SI_USER).then(asker)
 }
 
 /// The blocked signals of this process.
@@ -72,16 +86,17 @@ impl Signals {
             tv_sec: timeout.as_secs() as libc::time_t,
             tv_nsec: timeout.subsec_nanos().into(),
         };
-        // SAFETY: the set and the time are valid; the signal's details are not requested.
-        match unsafe {
-            libc::sigtimedwait(
-                &raw const self.set,
-                std::ptr::null_mut(),
-                &raw const timeout,
-            )
-        } {
+        // SAFETY: the set and the time are valid, and the details are a struct of their type, all of whose
+        // bytes may be zero.
+        let (signal, details) = unsafe {
+            let mut details = std::mem::zeroed::<libc::siginfo_t>();
+            let set = &raw const self.set;
+            let signal = libc::sigtimedwait(set, &raw mut details, &raw const timeout);
+            (signal, details)
+        };
+        match signal {
             libc::SIGINT | libc::SIGTERM => Some(Signal::End),
-            libc::SIGHUP => Some(Signal::Reload),
+            libc::SIGHUP => Some(Signal::Reload(sender(&details))),
             _ => None,
         }
     }
@@ -91,7 +106,7 @@ impl Signals {
     pub fn is_end(&self, signal: Option<Signal>) -> bool {
         match signal {
             Some(Signal::End) => true,
-            Some(Signal::Reload) => !self.ignores_hangup,
+            Some(Signal::Reload(_)) => !self.ignores_hangup,
             None => false,
         }
     }

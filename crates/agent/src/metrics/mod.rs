@@ -41,6 +41,7 @@ pub struct Args {
         value_name = "ADDRESS",
         num_args = 0..=1,
         default_missing_value = DEFAULT_LISTEN,
+        value_parser = address,
         conflicts_with = "textfile"
     )]
     pub listen: Option<SocketAddr>,
@@ -56,6 +57,16 @@ pub struct Args {
     #[allow(missing_docs)]
     #[command(flatten)]
     pub pins: PinsArg,
+}
+
+/// Reads the address at which metrics are to be served.
+///
+/// # Errors
+/// What is allowed.
+pub fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        format!("expected an IP address and a port up to 65535, as in {DEFAULT_LISTEN}")
+    })
 }
 
 /// Runs the command.

@@ -14,7 +14,7 @@ use penstock_linux::link::is_name;
 use super::lock::{self, Holder, Lock, private_folder};
 use super::maps::Port;
 use super::side::Side;
-use crate::host::bpf;
+use crate::host::{bpf, interface};
 use crate::skel::port::types::port_abi;
 
 /// Number of the layout of the maps.
@@ -232,8 +232,13 @@ impl PinsArg {
     /// As [`PinsArg::open`], but waits for another process that is attaching the port.
     ///
     /// # Errors
-    /// As those, or the other process takes longer than [`PATIENCE`].
+    /// As those, or the other process takes longer than [`PATIENCE`], or there is no such interface to attach.
     pub fn open_settled(&self, interface: &str) -> Result<Port> {
+        if !self.has(interface)
+            && let Err(reason) = interface::index(interface)
+        {
+            bail!("{}; {reason:#}", self.not_attached(interface));
+        }
         match self.open(interface) {
             Err(_) if self.has(interface) => {
                 let _lock = self.lock()?;

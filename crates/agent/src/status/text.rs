@@ -11,6 +11,9 @@ use crate::format;
 /// Why programs do not see packets.
 pub const WHY_BLIND: &str = "packets pass that its programs do not see; another program ends the chain before them or redirects packets past this interface (attach to the uplink instead), or XDP or an offload passes by";
 
+/// What ends a stale heartbeat.
+const START: &str = "systemctl start penstockd";
+
 /// What to do about an interface that has lost its programs.
 pub fn recreated(interface: &str) -> String {
     format!(
@@ -111,19 +114,23 @@ fn activity(status: &Status) -> String {
             );
         }
     }
-    if status.heartbeat_age_s > status.stale_s {
-        return format!(
-            "{scheme}, not acting: {heartbeat}, packets pass untouched; do: systemctl start penstockd"
-        );
-    }
-    let flows = format::plural(status.flows.into(), "flow");
+    let is_stale = status.heartbeat_age_s > status.stale_s;
     if status.paused {
-        let until = status.resumes_in_s.map_or_else(
-            || format!("do: penstockd resume {interface}"),
-            |seconds| format!("acts again in {seconds:.0} s"),
-        );
+        let resume = format!("penstockd resume {interface}");
+        let until = match (status.resumes_in_s, is_stale) {
+            (None, false) => format!("do: {resume}"),
+            (None, true) => format!("{heartbeat} is stale; do: {START}, then {resume}"),
+            (Some(seconds), false) => format!("acts again in {seconds:.0} s"),
+            (Some(seconds), true) => {
+                format!("{heartbeat} is stale; do: {START}; the pause ends in {seconds:.0} s")
+            }
+        };
         return format!("{scheme}, paused: packets pass untouched; {until}");
     }
+    if is_stale {
+        return format!("{scheme}, not acting: {heartbeat}, packets pass untouched; do: {START}");
+    }
+    let flows = format::plural(status.flows.into(), "flow");
     if !status.blind.is_empty() {
         let sides = status.blind.join(" and ");
         return format!("{scheme}, blind at {sides}: {WHY_BLIND} (programs: below)");

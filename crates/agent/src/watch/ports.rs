@@ -38,7 +38,7 @@ impl Ports {
     /// One of them is not attached.
     pub fn new(pins: PinsArg, only: Vec<String>) -> Result<Ports> {
         for interface in &only {
-            pins.open(interface)?;
+            pins.open_settled(interface)?;
         }
         let mut ports = Ports {
             pins,

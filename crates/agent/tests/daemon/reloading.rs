@@ -3,12 +3,16 @@
 
 use std::io::ErrorKind;
 use std::os::unix::net::UnixDatagram;
+use std::path::Path;
 
 use penstock_linux::testkit::{PATIENCE, Signal, until};
 
 use super::lab::stream::Stream;
 use super::lab::{PortLab, outcome};
 use super::{FAIRQ, HSCC, is_acting, scheme};
+
+/// Where the audit is, if it exists.
+const JOURNAL: &str = "/run/systemd/journal/socket";
 
 #[test]
 fn reloads_without_a_gap_and_keeps_the_old_when_the_new_is_wrong() {
@@ -27,12 +31,25 @@ fn reloads_without_a_gap_and_keeps_the_old_when_the_new_is_wrong() {
     until("the scheme changes", || scheme(&lab) == "hscc");
     assert_eq!(lab.identity(), maps);
     stream.goes_on();
+    if !Path::new(JOURNAL).exists() {
+        let asker = format!(" uid=0 pid={}", std::process::id());
+        until("the audit has who sent the signal", || {
+            reloads(&lab).any(|line| line.contains(&asker))
+        });
+    }
 
     lab.configure("");
     daemon.signal(Signal::HUP);
     until("the port is let go", || !lab.port_folder().exists());
     stream.goes_on();
     stream.stop();
+}
+
+/// The lines of the audit, if there is no journal.
+fn reloads(lab: &PortLab) -> impl Iterator<Item = String> {
+    let lines: Vec<String> = lab.log().lines().map(str::to_owned).collect();
+    let is_reload = |line: &String| line.starts_with("audit: action=reload ");
+    lines.into_iter().filter(is_reload)
 }
 
 /// As `systemctl reload` runs it: it succeeds where the new configuration is in force, and nowhere else.
@@ -54,6 +71,14 @@ fn a_reload_is_answered() {
     let answer = format!("{}: reloaded; keeps 1 port alive\n", path.display());
     assert_eq!(reload(), (true, answer));
     assert_eq!(scheme(&lab), "hscc");
+    if !Path::new(JOURNAL).exists() {
+        let own = format!("pid={}", daemon.id());
+        let line = reloads(&lab).next().unwrap();
+        assert!(
+            line.contains(" uid=0 pid=") && line.split(' ').all(|word| word != own),
+            "{line}"
+        );
+    }
 
     lab.configure(&format!("[metrics]\nlisten = \"127.0.0.1:9921\"\n{FAIRQ}"));
     refused("the old configuration stays in force: ");
@@ -70,6 +95,16 @@ fn a_reload_is_answered() {
     lab.configure("[port.eth1]\nscheme = \"fairq\"\n");
     refused(": read again, but not in force everywhere: the qdisc of eth1 ");
     lab.configure(HSCC);
+    assert!(reload().0);
+    // The maps of the attached port stay as they are.
+    let agent = "stale = \"400 ms\"\nheartbeat = \"50 ms\"\nall_flows = 1000\nports = 7";
+    let later =
+        ": a change of agent.all_flows, agent.ports takes effect once no port is attached; ";
+    lab.configure_with(agent, HSCC);
+    refused(later);
+    lab.configure("");
+    assert!(reload().0);
+    lab.configure_with(agent, HSCC);
     assert!(reload().0);
     let other = path.with_file_name("other.toml");
     std::fs::copy(&path, &other).unwrap();
@@ -92,6 +127,7 @@ fn a_reload_is_answered() {
     // One that is killed leaves its socket, which the next one replaces.
     let mut killed = lab.daemon(FAIRQ);
     until("it attaches", || scheme(&lab) == "fairq" && is_acting(&lab));
+    assert!(lab.log().contains(later), "{}", lab.log());
     killed.signal(Signal::KILL);
     killed.wait();
     refused("no daemon answers");

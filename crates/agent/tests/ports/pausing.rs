@@ -72,6 +72,14 @@ fn a_port_that_resumes_without_a_daemon_does_not_act() {
     until("the heartbeat is stale", || {
         lab.status()["heartbeat_age_s"].as_f64() > Some(0.04)
     });
+    let words = lab.ok(&["status", PORT, "--for", "1 ms"]);
+    assert!(
+        words.contains("eth1: fairq, paused: packets pass untouched; heartbeat ")
+            && words.contains(
+                " s is stale; do: systemctl start penstockd, then penstockd resume eth1\n"
+            ),
+        "{words}"
+    );
     let words = lab.ok(&["resume", PORT]);
     assert!(
         words.contains(
