@@ -75,7 +75,7 @@ class ScenarioError(PenstockError):
 
 
 class InterruptedRunError(PenstockError):
-    """Ctrl-C; what was finished is in a folder (exit code 130)."""
+    """Ctrl-C; what was finished is in a folder (exit code 130; 143 if it was SIGTERM)."""
 
     exit_code = 130
 

@@ -150,7 +150,7 @@ def notes(info: Mapping[str, Any]) -> list[str]:
         sentences.append(f"Changed since the run that is repeated: {', '.join(changed)}.")
     if runs := info.get("busy"):
         busy = "; ".join(runs)
-        sentences.append(f"This machine was busy, so it may be what was measured: {busy}.")
+        sentences.append(f"This machine was busy, which may have changed the results: {busy}.")
     return sentences
 
 

@@ -291,8 +291,9 @@ def test_a_damaged_run_is_a_failure(ran, tmp_path):
     assert "damaged" in penstock("report", tmp_path, code=1).stderr
 
 
-def test_ctrl_c_before_the_first_run_ended_leaves_nothing(small, tmp_path):
-    """The runs would take an hour, so an end within this test's time limit is Ctrl-C's."""
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_the_first_run_ended_leaves_nothing(number, small, tmp_path):
+    """The runs would take an hour, so an end within this test's time limit is the signal's."""
     command = [PENSTOCK, "run", small, "--set", "duration=20000 s"]
     ours, theirs = pty.openpty()  # progress is shown in terminals only
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=theirs) as running:
@@ -301,13 +302,13 @@ def test_ctrl_c_before_the_first_run_ended_leaves_nothing(small, tmp_path):
             shown = ""
             while "0 of 2" not in shown:
                 shown += os.read(ours, 4096).decode(errors="replace")
-            running.send_signal(signal.SIGINT)
+            running.send_signal(number)
             stdout, _ = running.communicate()
         finally:
             running.kill()
         shown = os.read(ours, 1 << 20).decode(errors="replace")
         os.close(ours)
-    assert running.returncode == 130
+    assert running.returncode == 128 + number
     assert stdout == b""
     assert "100%" not in shown
     assert shown.rpartition("\x1b[2K")[2] == "penstock: interrupted\r\n"
@@ -326,7 +327,10 @@ def test_sigterm_while_the_report_is_drawn_leaves_the_run(small, tmp_path):
     command = [sys.executable, "-c", textwrap.dedent(sent)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 128 + signal.SIGTERM
-    assert done.stderr == ""
+    assert done.stderr == (
+        "penstock: interrupted; the run is in runs/small: `penstock report runs/small` draws its "
+        "page\n"
+    )
     assert Run.load(tmp_path / "runs/small").info["name"] == "small"
     assert "Report: runs/small/report.html" in penstock("report", "runs/small", cwd=tmp_path).stdout
 

@@ -162,7 +162,7 @@ def test_schemes_are_compared_with_each_other_where_each_run_has_one(tmp_path):
     first, second = (make_run(schemes=(name,)).save(tmp_path / name) for name in ("sfq", "fairq"))
     assert {line.scheme for line in comparison.compare(first, second).lines} == {"sfq and fairq"}
     both = make_run().save(tmp_path / "both")
-    with pytest.raises(ScenarioError, match="no scheme in common"):
+    with pytest.raises(ScenarioError, match="no scheme in common: sfq; drop-tail, hcf"):
         comparison.compare(first, both)
 
 
@@ -228,7 +228,8 @@ def test_lost_flows_are_listed_and_are_no_improvement(tmp_path):
     tail = lines["FCT p99"]
     assert tail.shown() == ("400 ms", "unfinished", "–", "apart")
     assert (tail.agrees, tail.significant, tail.second) == (False, None, None)
-    assert "Not as many flows finished of mice under fairq" in " ".join(compared.sentences())
+    sentence = "mice: not as many flows finished in one run as in another under fairq; completion"
+    assert sentence in " ".join(compared.sentences())
     assert "finished" not in {line.measure for line in compared.lines if line.group == "elephants"}
 
 

@@ -125,6 +125,15 @@ def test_ports_are_counted_by_the_names_of_the_datapath():
     assert set(readings.COUNTERS) - of_the_qdisc <= counters
 
 
+def test_the_limit_of_late_flows_is_that_of_the_simulator_and_in_one_page():
+    source = (ROOT / "crates/sim/src/run/outcome.rs").read_text()
+    (limit_ms,) = re.findall(r"const LATE: Time = Time::from_millis\((\d+)\)", source)
+    assert round(1000 * metrics.LATE_S) == int(limit_ms)
+    pages = {page.name for page in (ROOT / "docs").rglob("*.md") if "190 ms" in page.read_text()}
+    of_the_agent = {"observing.md"}  # the silence before a packet is sent again
+    assert pages == {"glossary.md"} | of_the_agent
+
+
 def test_golden_vectors_are_those_of_their_models():
     command = [sys.executable, ROOT / "tests/vectors/generate.py", "--check"]
     checked = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)

@@ -194,6 +194,9 @@ def test_timelines_have_the_slowest_and_the_median_first(run):
     assert max(rewritten.y) < max(sent.y)
     drop_tail = flows[0].charts[0].panels[0].series
     assert "window as rewritten" not in {line.name for line in drop_tail}
+    for flow in flows:
+        ends = {line.x[-1] for line in flow.charts[0].panels[0].series if line.kind == "step"}
+        assert len(ends) <= 1, "what stays as it is goes on to the last event"
 
 
 def test_a_stream_is_enough():

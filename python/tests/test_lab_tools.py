@@ -309,9 +309,14 @@ def described(
 
 def test_runs_on_a_busy_machine_are_named():
     assert described(idle=0.35)["busy"] == []
-    assert described(idle=0.04)["busy"] == ["fairq, repeat 2: 4% idle"]
+    assert described(idle=0.0996)["busy"] == [
+        "fairq, repeat 2: CPUs were idle for 9.96 % of the time (needed: 10 % or more)"
+    ]
     assert described(stolen=0.01)["busy"] == []
-    assert described(stolen=0.05)["busy"] == ["fairq, repeat 2: 5% stolen by the hypervisor"]
+    assert described(stolen=0.05)["busy"] == [
+        "fairq, repeat 2: the hypervisor gave 5.00 % of the CPU time to other guests "
+        "(allowed: 2 % or less)"
+    ]
 
 
 def test_keys_that_sockets_or_routes_set_are_not_missing():
@@ -373,7 +378,7 @@ def test_reports_of_several_runs_are_merged():
 
 def test_readers_are_warned_of_what_disturbed_a_run(made_up):
     assert replace(made_up, info={"substrate": "sim"}).notes == []
-    info = {"busy": ["fairq, repeat 2: 4% idle"], "warnings": ["fairq, repeat 1: 3 failed"]}
+    info = {"busy": ["fairq, repeat 2: reason"], "warnings": ["fairq, repeat 1: 3 failed"]}
     first, second = replace(made_up, info=info).notes
     assert first == "fairq, repeat 1: 3 failed."
-    assert second.endswith("what was measured: fairq, repeat 2: 4% idle.")
+    assert second.endswith("may have changed the results: fairq, repeat 2: reason.")

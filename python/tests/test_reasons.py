@@ -31,6 +31,14 @@ def test_the_sentence_names_the_causes_that_matter():
     )
 
 
+def test_a_run_that_is_shorter_than_a_timeout_is_noted():
+    counts = {"flows": 10, "finished": 8, "unfinished": 2}
+    for causes, is_noted in ((slow(queueing=1.0), True), (slow(rto=1.0), False)):
+        results = [{"scheme": "fairq", "groups": {"web": counts | {"slow": causes}}}]
+        (sentence,) = reasons.sentences(results)
+        assert sentence.endswith("let the run last longer.") is is_noted
+
+
 def test_what_a_kernel_does_not_count_is_named():
     unknown = slow(rto=0.5, queueing=0.5, delayed_ack=None, zero_window=None)
     (chart,) = reasons.charts([{"scheme": "fairq", "groups": {"web": {"slow": unknown}}}])

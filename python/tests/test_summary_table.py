@@ -69,6 +69,14 @@ def test_closed_loops_begin_as_many_flows_as_they_can(made_up):
     assert mice.about == "30 to 12\u00a0500 flows"
 
 
+def test_flows_that_should_have_ended_show_that_none_did(made_up):
+    for result in made_up.summary["results"]:
+        result["groups"]["mice"] |= {"finished": 0, "unfinished": 30, "fct_s": None}
+    _, mice, _ = summary_table.blocks(made_up.summary)
+    assert mice.columns is summary_table.GROUP
+    assert mice.columns[0].text(mice.rows[0]) == "0 of 30"
+
+
 def test_endless_flows_show_goodput_instead_of_completion(made_up):
     elephants, mice, port = summary_table.blocks(made_up.summary)
     assert elephants.columns is summary_table.ENDLESS

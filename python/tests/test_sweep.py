@@ -21,6 +21,9 @@ from penstock.sweeps.store import Store
 from .conftest import SMALL
 
 OVER = ("--over", "traffic.mice.flows=2..6*3")
+INCOMPLETE = (
+    "{} runs: the others were interrupted or failed; give the same command again to compute them."
+)
 
 
 @pytest.fixture
@@ -209,33 +212,42 @@ def test_a_point_that_fails_does_not_stop_the_others(sweep, tmp_path, monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(threads, "simulate", failing)
         code, out, err = sweep(*OVER, "--json")
+        assert INCOMPLETE.format("3 of 4") in sweep(*OVER)[1]
     assert code == 1
     assert "1 run failed" in err
     assert "traffic.mice.flows=6: fairq, seed 1: made to fail" in err
-    assert len(json.loads(out)["failures"]) == 1
+    printed = json.loads(out)
+    assert (printed["runs"], printed["done"], len(printed["failures"])) == (4, 3, 1)
+    assert INCOMPLETE.format("3 of 4") in (tmp_path / "runs/small-sweep/report.html").read_text()
     assert pl.read_parquet(tmp_path / "runs/small-sweep/sweep.parquet").height == 3
-    assert sweep(*OVER)[0] == 0
+    code, out, _ = sweep(*OVER)
+    assert (code, "interrupted or failed" in out) == (0, False)
     assert len(ran) == 4, "the missing one alone ran again"
 
 
-def test_ctrl_c_keeps_what_is_done(sweep, tmp_path, monkeypatch, ran):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_keep_what_is_done(number, sweep, tmp_path, monkeypatch, ran):
     counting = sweeping.execution.execute
 
     def interrupted(*args, **options):
-        for number, found in enumerate(counting(*args, **options)):
-            if number == 3:
-                raise KeyboardInterrupt
+        for done, found in enumerate(counting(*args, **options)):
+            if done == 3:
+                signal.raise_signal(number)
             yield found
 
     with monkeypatch.context() as patch:
         patch.setattr(sweeping.execution, "execute", interrupted)
         code, _, err = sweep("--over", "traffic.mice.flows=1..6", "--jobs", "1")
-    assert code == 130
+    assert code == 128 + number
     assert "interrupted; 3 of 12 runs kept in runs/small-sweep" in err
-    done = measured(tmp_path / "runs/small-sweep")["key"]
+    folder = tmp_path / "runs/small-sweep"
+    done = measured(folder)["key"]
     assert done.len() == 3
+    assert sweep(command="report", file=folder)[0] == 0
+    assert INCOMPLETE.format("3 of 12") in (folder / "report.html").read_text()
     ran.clear()
     assert sweep("--over", "traffic.mice.flows=1..6")[0] == 0
+    assert "interrupted or failed" not in (folder / "report.html").read_text()
     assert len(ran) == 9
     assert not {task.key for task in ran} & set(done)
 
@@ -373,7 +385,8 @@ def test_a_folder_with_brackets_in_its_name_is_gone_on_with(sweep, ran):
 
 def test_units_of_rates_are_those_of_scenarios(sweep, tmp_path):
     over = ("--over", "fabric.bottleneck.rate=100Mbps..200Mbps*2", "--scheme", "drop-tail")
-    assert sweep(*over)[0] == 0
+    code, out, _ = sweep(*over, "--format", "csv")
+    assert (code, out.partition(",")[0]) == (0, "fabric.bottleneck.rate_bps")
     table = pl.read_parquet(tmp_path / "runs/small-sweep/sweep.parquet")
     assert table["fabric.bottleneck.rate_bps"].to_list() == [10**8, 2 * 10**8]
 

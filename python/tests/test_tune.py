@@ -3,6 +3,7 @@ import fcntl
 import json
 import re
 import shutil
+import signal
 import tomllib
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import penstock
 from penstock import _native, cli, metric_names, scenario
 from penstock.cli.report import redraw
+from penstock.errors import InterruptedRunError
 from penstock.searches import constraints, deploy, space, tuning, verdict
 from penstock.searches.trial import Goal
 
@@ -119,7 +121,7 @@ def test_an_interrupted_search_keeps_its_trials(tuned, monkeypatch):
         return simulated(*arguments)
 
     monkeypatch.setattr(tuning, "_computed", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(InterruptedRunError):
         tuned("parts", trials=8)
     parts = tuned("parts", trials=8)
     assert len(calls) == 6  # references, the other four, the check
@@ -138,7 +140,7 @@ def test_a_search_that_was_interrupted_at_once_begins_with_the_defaults(tuned, m
 
     with monkeypatch.context() as patch:
         patch.setattr(tuning, "_computed", interrupted)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(InterruptedRunError):
             tuned("parts", trials=4)
     parts, whole = tuned("parts", trials=4), tuned("whole", trials=4)
     assert [one.values for one in parts] == [one.values for one in whole]
@@ -172,7 +174,7 @@ def test_another_question_needs_another_folder(tune):
     assert "one: holds another search" in err
 
 
-def test_where_nothing_is_feasible_the_nearest_is_shown(tune):
+def test_where_nothing_is_feasible_the_nearest_is_shown(tune, tmp_path):
     asked = ("--scheme", "fairq", "--minimize", "mice.fct.p99", "--subject-to", "mice.fct.p99<=1us")
     code, out, err = tune(*asked, "--trials", "3", "--seeds", "1", "--out", "none")
     assert code == 1
@@ -180,6 +182,9 @@ def test_where_nothing_is_feasible_the_nearest_is_shown(tune):
     assert re.search(r"The nearest, trial \d, misses mice.fct.p99<=1us by \d+", out)
     assert "no trial keeps all constraints" in err
     assert "[scheme." not in out
+    page = (tmp_path / "none/report.html").read_text()
+    assert "fairq, 3 trials of\n1 seed to minimize" in page
+    assert "How the search went" in page
 
 
 def test_values_that_do_not_go_together_do_not_end_the_search(tune, tmp_path):
@@ -406,14 +411,17 @@ def test_a_range_without_two_numbers_is_refused(text):
         space.parameter("some.key", text)
 
 
-def test_ctrl_c_names_what_is_kept(tune, monkeypatch):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_and_sigterm_name_what_is_kept(number, tune, monkeypatch):
     def interrupted(*_):
-        raise KeyboardInterrupt
+        signal.raise_signal(number)
 
     monkeypatch.setattr(tuning, "_computed", interrupted)
     code, out, err = tune(*ASKED, "--trials", "1", "--out", "one")
-    assert (code, out) == (130, "")
-    assert err == "penstock: interrupted; finished trials are kept; the same command goes on\n"
+    assert (code, out) == (128 + number, "")
+    assert err == (
+        "penstock: interrupted; finished trials kept in one; the same command goes on from there\n"
+    )
 
 
 def test_what_every_seed_keeps_exactly_is_sure():
@@ -454,12 +462,14 @@ def test_a_number_of_a_port_needs_its_name_where_several_are_measured():
         ("mice.missed_deadlines", "mice.missed_deadlines: no such number."),
         (
             "elephants.fct.p99",
-            "elephants.fct.p99: 99.0% more of the flows did not finish than it bears.",
+            "elephants.fct.p99: the unfinished flows exceed what it allows by 99.0 % of all.",
         ),
     ],
 )
-def test_why_there_is_no_number_to_minimize(tune, number, reason):
+def test_why_there_is_no_number_to_minimize(tune, tmp_path, number, reason):
     asked = ("--scheme", "fairq", "--minimize", number)
-    code, out, _ = tune(*asked, "--trials", "1", "--seeds", "1", "--out", "none")
+    code, out, err = tune(*asked, "--trials", "1", "--seeds", "1", "--out", "none")
     assert code == 1
+    assert f"no trial has {number}; search more" in err
+    assert "How the search went" not in (tmp_path / "none/report.html").read_text()
     assert f"The nearest, trial 0, misses {reason}" in " ".join(out.split())

@@ -25,9 +25,9 @@ from penstock.cli.run import demo, run
 from penstock.cli.show import show
 from penstock.cli.sweep import sweep
 from penstock.cli.tune import tune
-from penstock.errors import PenstockError, ScenarioError
+from penstock.errors import InterruptedRunError, PenstockError, ScenarioError
 
-_INTERRUPTED = 130  # as shells report Ctrl-C
+_SIGNALLED = 128  # and the signal's number, as shells report it
 _PLAIN = {
     "\u00a0": " ",
     "µ": "u",
@@ -127,29 +127,36 @@ def main() -> None:
             word.encode()
         except UnicodeEncodeError:  # JSON and HTML cannot hold it, and so no folder of results
             _fail(f"{word!a}: is no UTF-8; rename it, or use a link", ScenarioError.exit_code)
-    # Through every `finally`, so that no half of a folder stays.
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    ended_by = signal.SIGINT
+
+    def end(number: int, _: object) -> NoReturn:
+        nonlocal ended_by
+        ended_by = signal.Signals(number)
+        raise KeyboardInterrupt  # as Ctrl-C: through every `finally`, with what is kept
+
+    signal.signal(signal.SIGTERM, end)
     try:
         code = app(standalone_mode=False)
     except PenstockError as error:
+        is_interrupted = isinstance(error, InterruptedRunError)
         if isinstance(error, ScenarioError) and sys.stderr.isatty():
             typer.echo("\n".join(f"penstock: {text}" for text in error.lines()), err=True)
             sys.exit(error.exit_code)
-        _fail(str(error), error.exit_code)
+        _fail(str(error), _SIGNALLED + ended_by if is_interrupted else error.exit_code)
     except click.exceptions.NoArgsIsHelpError as error:
         typer.echo(error.message)
         code = 0
     except click.ClickException as error:
         _fail(_with_hint(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        code = _INTERRUPTED
+        code = InterruptedRunError.exit_code
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has closed it
         sys.exit(1)
     except OSError as error:
         _fail(f"{error.filename or 'output'}: cannot be written or read ({error.strerror})", 1)
-    if code == _INTERRUPTED:
-        _fail("interrupted", _INTERRUPTED)
+    if code == InterruptedRunError.exit_code:
+        _fail("interrupted", _SIGNALLED + ended_by)
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:

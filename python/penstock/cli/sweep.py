@@ -70,13 +70,14 @@ def sweep(
 
     The folder holds sweep.json (command and scenario), sweep.parquet (a row for each point, scheme
     and seed: the values, then every number of the summary), and report.html. Each run is
-    kept as soon as it ends: after Ctrl-C or a crash the same command goes on, and one with more
-    values, schemes or seeds computes only the missing ones.
+    kept as soon as it ends: after Ctrl-C, SIGTERM or a crash the same command goes on, and one with
+    more values, schemes or seeds computes only the missing ones.
 
     A run that fails does not stop the others; it is listed at the end, and the exit code is 1.
-    The table shows all that the folder holds. --json prints `folder`, `failures`, and `tables`: a
-    list of `show` and `points`, each with `over`, `scheme`, `mean`, `ci95`, `unfinished` (then the
-    mean is null) and `seeds`: how many have the number.
+    The table shows all that the folder holds. --json prints `folder`, `runs` (how many the command
+    requested), `done` (how many of them the folder has), `failures`, and `tables`: a list of `show`
+    and `points`, each with `over`, `scheme`, `mean`, `ci95`, `unfinished` (then the mean is null)
+    and `seeds`: how many have the number.
     """
     check_form(form, as_json=as_json)
     overrides = pairs(settings)
@@ -96,15 +97,17 @@ def sweep(
     for note in result.notes:
         typer.echo(note, err=True)
     if as_json:
+        counts = {"runs": result.runs, "done": result.done, "failures": result.failures}
         tables = means.as_json(result.shown)
-        folder = str(result.folder)
-        print_json({"folder": folder, "failures": result.failures, "tables": tables})
+        print_json({"folder": str(result.folder), **counts, "tables": tables})
     elif form != "table":
         typer.echo(sweep_table.text(result.shown, form))
     else:
         typer.echo(f"{result.title}\n")
         for number in result.shown:
             sweep_table.show(number)
+        if result.incomplete:
+            typer.echo(f"{result.incomplete}\n")
         known = f" ({result.known} of {result.runs} runs were there already)"
         typer.echo(f"Sweep:  {result.folder}{known if result.known else ''}")
         typer.echo(f"Report: {result.folder / folders.SWEEP.page}")

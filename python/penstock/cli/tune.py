@@ -20,7 +20,7 @@ from penstock.cli.options import (
     print_json,
     scheme_names,
 )
-from penstock.errors import InterruptedRunError, RunError
+from penstock.errors import RunError
 
 
 def tune(
@@ -110,33 +110,30 @@ def tune(
     from penstock.searches import answer, tune_page, tuning  # start-up: polars
     from penstock.show import terminal  # start-up: rich
 
-    try:
-        with terminal.Progress() as progress:
-            tuned = tuning.tune(
-                file,
-                scheme,
-                minimize,
-                subject_to=subject_to or (),
-                params=params or (),
-                overrides=overrides,
-                baseline=baseline,
-                trials=trials,
-                seeds=seeds,
-                seed=seed,
-                jobs=jobs,
-                cluster=cluster,
-                out=out,
-                progress=progress,
-                on=on,
-            )
-    except KeyboardInterrupt:
-        message = "interrupted; finished trials are kept; the same command goes on"
-        raise InterruptedRunError(message) from None
+    with terminal.Progress() as progress:
+        tuned = tuning.tune(
+            file,
+            scheme,
+            minimize,
+            subject_to=subject_to or (),
+            params=params or (),
+            overrides=overrides,
+            baseline=baseline,
+            trials=trials,
+            seeds=seeds,
+            seed=seed,
+            jobs=jobs,
+            cluster=cluster,
+            out=out,
+            progress=progress,
+            on=on,
+        )
     tune_page.redraw(tuned.folder, tuned.folder / folders.SEARCH.page)
     if as_json:
         print_json(tuning.load(tuned.folder))
     else:
         answer.show(tuned)
     if not tuned.is_feasible:
-        message = f"{tuned.folder}: no trial keeps all constraints; search more, or relax them"
+        remedy = "search more, or relax them" if subject_to else "search more, or minimize another"
+        message = f"{tuned.folder}: no trial {answer.aim(tuned)}; {remedy}"
         raise RunError(message)

@@ -161,10 +161,11 @@ class Comparison:
         """A warning where the runs' completion times are of different flows."""
         of_finished = ("finished", "unfinished")
         apart = [x for x in self.lines if x.measure in of_finished and x.agrees is False]
-        if groups := list(dict.fromkeys(f"{line.group} under {line.scheme}" for line in apart)):
+        for group in dict.fromkeys(line.group for line in apart):
+            schemes = dict.fromkeys(line.scheme for line in apart if line.group == group)
             yield (
-                f"Not as many flows finished of {', '.join(groups)}: completion times are those of "
-                "the finished ones."
+                f"{group}: not as many flows finished in one run as in another under "
+                f"{', '.join(schemes)}; completion times are those of the finished ones."
             )
 
     @classmethod
@@ -336,14 +337,15 @@ def _pairs(first: Run, second: Run) -> dict[str, tuple[dict[str, Any], dict[str,
         (mine, first_result), (its, second_result) = *one.items(), *other.items()
         pairs = {f"{mine} and {its}": (first_result, second_result)}
     if not pairs:
-        message = "compare: the runs have no scheme in common"
+        names = f"{', '.join(one)}; {', '.join(other)}"
+        message = f"compare: the runs have no scheme in common: {names}"
         raise ScenarioError(message)
     return pairs
 
 
 def _lines(first: Run, second: Run, name: str) -> Iterator[Line]:
-    is_any = False
-    for scheme, results in _pairs(first, second).items():
+    is_any, pairs = False, _pairs(first, second)
+    for scheme, results in pairs.items():
         for kind, table in METRICS.items():
             for owner in results[0][kind]:
                 if owner not in results[1][kind]:
@@ -358,7 +360,8 @@ def _lines(first: Run, second: Run, name: str) -> Iterator[Line]:
                         if not _is_endless(path, *(result[kind][owner] for result in results)):
                             yield _line(name, scheme, owner, metric, *numbers)
     if not is_any:
-        message = "compare: the runs have no traffic in common"
+        names = "; ".join(", ".join(result["groups"]) for result in next(iter(pairs.values())))
+        message = f"compare: the runs have no traffic in common: {names}"
         raise ScenarioError(message)
 
 

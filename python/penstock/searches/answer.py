@@ -3,7 +3,7 @@
 
 from rich.markup import escape
 
-from penstock import folders
+from penstock import folders, units
 from penstock.searches.question import Tuned
 from penstock.searches.trial import Attempt
 from penstock.searches.verdict import Check
@@ -15,7 +15,7 @@ def sentences(tuned: Tuned) -> list[str]:
     question, check = tuned.question, tuned.check
     if check is None:
         return [
-            f"No trial of {len(tuned.attempts)} keeps all constraints.",
+            f"No trial of {len(tuned.attempts)} {aim(tuned)}.",
             f"The nearest, trial {tuned.best.number}, misses {missed(tuned, tuned.best)}.",
         ]
     lines = [_compared(question.scheme, question.minimize, check)]
@@ -40,6 +40,12 @@ def _compared(scheme: str, minimized: str, check: Check) -> str:
     return f"Does not beat the defaults of {scheme} beyond the noise: {change}."
 
 
+def aim(tuned: Tuned) -> str:
+    """What a trial does that is an answer."""
+    question = tuned.question
+    return "keeps all constraints" if question.subject_to else f"has {question.minimize}"
+
+
 def missed(tuned: Tuned, attempt: Attempt) -> str:
     """Which constraints a trial misses, and by how much."""
     if attempt.error:
@@ -51,7 +57,8 @@ def missed(tuned: Tuned, attempt: Attempt) -> str:
         if excess >= 1e6:
             parts.append(f"{name}: no such number")
         elif excess > 0 and place == len(kept):
-            parts.append(f"{name}: {excess:.1%} more of the flows did not finish than it bears")
+            share = units.percent(excess)
+            parts.append(f"{name}: the unfinished flows exceed what it allows by {share} of all")
         elif excess > 0:
             parts.append(f"{name} by {excess:.1%}")
     return "; ".join(parts) or "nothing"

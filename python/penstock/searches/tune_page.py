@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from penstock import provenance
+from penstock import provenance, units
 from penstock.searches.tuning import load
 from penstock.show import html
 from penstock.show.charts import Axis, Chart, Panel, Series, distinct
 from penstock.show.style import Look
-from penstock.units import AXES
 
 Table = dict[str, Any]
 _GOOD, _BAD, _BEST = Look(2), Look(0), Look(1)
@@ -24,7 +23,8 @@ def redraw(folder: Path, path: Path, *, pdf: bool = False) -> Path:
         RunError: the search has not ended, or the folder is damaged.
     """
     document = load(folder)
-    charts = distinct([_history(document), *_slices(document)])
+    has_dots = any(trial["objective"] is not None for trial in document["trials"])
+    charts = distinct([_history(document), *_slices(document)]) if has_dots else []
     return html.save(_render(document, charts), charts, path, pdf=pdf)
 
 
@@ -33,7 +33,7 @@ def _good(trial: Table) -> bool:
 
 
 def _objective(document: Table) -> Axis:
-    return Axis(document["question"]["minimize"], AXES.get(document["unit"], ""), least=0.0)
+    return Axis(document["question"]["minimize"], units.AXES.get(document["unit"], ""), least=0.0)
 
 
 def _dots(document: Table, key: str = "", scale: float = 1.0) -> Iterator[Series]:
@@ -82,7 +82,7 @@ def _render(document: Table, charts: list[Chart]) -> str:
         part for part in (question["minimize"], ", ".join(question["subject_to"])) if part
     )
     rows = [(key, str(value)) for key, value in document["best"]["values"].items()]
-    tables = [html.table("Found", ["parameter", "value"], rows)]
+    tables = [html.table("Found" if check else "Nearest", ["parameter", "value"], rows)]
     if check:
         seeds = f"means of the seeds {check['seeds'][0]} to {check['seeds'][-1]}, ± 95 % confidence"
         numbers = [
@@ -96,6 +96,8 @@ def _render(document: Table, charts: list[Chart]) -> str:
         document["title"],
         charts,
         document=document,
+        trials=units.counted(len(document["trials"]), "trial"),
+        seeds=units.counted(question["seeds"], "seed"),
         goal=goal,
         tables=tables,
         blocks=[text for text in code if text],

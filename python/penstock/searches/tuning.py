@@ -2,14 +2,21 @@
 """From a question to an answer: reference runs, the search, and a check on fresh seeds."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from penstock import api, folders, metric_names
-from penstock.errors import PenstockError, RunError, ScenarioError
+from penstock.errors import (
+    InterruptedRunError,
+    PenstockError,
+    RunError,
+    ScenarioError,
+    resumable,
+)
 from penstock.execution import SIMULATOR, Progress, Task, execute
 from penstock.metrics import Result
 from penstock.scenario import Overrides, Scenario, measured_ports, parsed, settings_of
@@ -64,6 +71,7 @@ def tune(
     Raises:
         ScenarioError: a number, constraint, parameter or scheme is wrong.
         RunError: a run cannot be computed, or another process works on the folder.
+        InterruptedRunError: Ctrl-C. Finished trials are in the folder.
     """
     if find_spec("optuna") is None:
         message = "penstock tune needs Optuna; install it with: pip install 'penstock[tune]'"
@@ -111,7 +119,7 @@ def tune(
         return _computed(batch, jobs, cluster, listen)
 
     _check_keys(parameters, tasks)
-    with folders.locked(folder, "search"):
+    with folders.locked(folder, "search"), _kept(folder):
         references = _or_raise(compute([tasks({}, of=baseline), tasks({})], "references"))
         goal = _goal(question, references[0])
         if not _is_answered(folder):
@@ -143,6 +151,15 @@ def tune(
         )
         folders.write_json(folder / folders.SEARCH.file, tuned.as_json(sentences(tuned)))
     return tuned
+
+
+@contextmanager
+def _kept(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        message = f"interrupted; {resumable('finished trials', folder)}"
+        raise InterruptedRunError(message) from None
 
 
 def load(folder: Path) -> dict[str, Any]:

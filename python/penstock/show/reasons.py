@@ -8,13 +8,18 @@ The simulator, and as far as it counts them the kernel, take the waits where tim
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from penstock import units
+from penstock import missing, units
 from penstock.metrics import CAUSES
 from penstock.show.charts import Bars
 
 SECTION = "Why the slow flows are slow"
 _WORTH_A_WORD = 0.1
 _ENOUGH = 0.9
+
+_CUT_OFF = (
+    " The wait for a first timeout that has not fired when the run ends counts as queueing; where "
+    "this may be the cause, let the run last longer."
+)
 
 Slow = Mapping[str, Any]
 
@@ -50,7 +55,21 @@ def charts(results: list[dict[str, Any]]) -> Iterator[Bars]:
 def sentences(results: list[dict[str, Any]]) -> list[str]:
     """What the slow flows of each group waited for."""
     by_group = {group: _rows(results, group) for group in results[0]["groups"]}
-    return [sentence(group, rows) for group, rows in by_group.items() if rows]
+    return [
+        sentence(group, rows) + (_CUT_OFF if _is_cut_off(results, group) else "")
+        for group, rows in by_group.items()
+        if rows
+    ]
+
+
+def _is_cut_off(results: list[dict[str, Any]], group: str) -> bool:
+    """Whether flows that did not finish seem to have waited in queues, mostly."""
+    return any(
+        (slow := result["groups"][group].get("slow"))
+        and _causes(slow)[0] == "queueing"
+        and missing.is_cut_off("fct_s.p99", result["groups"][group])
+        for result in results
+    )
 
 
 def sentence(group: str, rows: Mapping[str, Slow]) -> str:

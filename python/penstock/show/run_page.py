@@ -160,6 +160,6 @@ def _effort(run: Results) -> str:
     return (
         f"real TCP of Linux {run.info['kernel']} in network namespaces, {wall} per repeat; "
         f"not emulated: {not_emulated}"
-        + (f"; the CPUs were busy in: {'; '.join(busy)}" if busy else "")
+        + (f"; the machine was busy in: {'; '.join(busy)}" if busy else "")
         + "".join(f"; {warning}" for warning in run.info.get("warnings", ()))
     )

@@ -89,7 +89,8 @@ def _slowest(group: str, rows: dict[str, dict[str, Any]]) -> list[Markup]:
 def _traffic(name: str, table: dict[str, Any]) -> str:
     flows = f"{table['flows']} " if "flows" in table else ""
     size = f" of {table['size']}" if isinstance(table.get("size"), str) else ""
-    return f"{flows}{name} ({table.get('kind', 'flows')}{size})"
+    epochs = f", {table['epochs']} epochs" if table.get("epochs", 1) > 1 else ""
+    return f"{flows}{name} ({table.get('kind', 'flows')}{size}{epochs})"
 
 
 def _fabric(fabric: dict[str, Any]) -> str:

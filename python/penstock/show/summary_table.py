@@ -220,8 +220,8 @@ def _counted(numbers: list[float], noun: str, of: list[Values]) -> str:
 
 def _columns_of(results: list[Values], group: str, *, is_detailed: bool) -> tuple[Column, ...]:
     """Endless flows have no completion time: their columns show how fast they went."""
-    has_ended = any(result["groups"][group]["finished"] for result in results)
-    if not has_ended:
+    of_schemes = [result["groups"][group] for result in results]
+    if not any(of["finished"] or of.get("unfinished") for of in of_schemes):
         return ENDLESS
     return DETAILED if is_detailed else GROUP
 

@@ -9,6 +9,7 @@ nearest.
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
@@ -233,6 +234,7 @@ def _charts(packets: pl.DataFrame, events: pl.DataFrame, flow: Row, scale: int) 
             x = [time - begin for time in _thinned(times.to_list())]
             lines.append(Series(name, look, x, [level] * len(x), kind="dots", scheme=_ALWAYS))
     last = max((x for line in lines for x in line.x if x is not None), default=0.0)
+    lines = [_held(line, last) if line.kind == "step" else line for line in lines]
     time = Axis("time since its start", "s", least=0.0, greatest=last * 1.01 or None)
     yield Chart(
         *(SECTION, "flow-windows", "Windows"),
@@ -261,6 +263,11 @@ def _line(name: str, look: Look, rows: pl.DataFrame, column: str, begin: float) 
     x = [time - begin for time in _thinned(rows["time_s"].to_list())]
     y: Numbers = _thinned(rows[column].to_list())
     yield Series(name, look, x, y, kind="step", scheme=_ALWAYS)
+
+
+def _held(line: Series, last: float) -> Series:
+    """A line that goes on to the last event: a change is recorded, and what stays is not."""
+    return replace(line, x=[*line.x, last], y=[*line.y, line.y[-1]])
 
 
 def _thinned(values: Sequence[Any]) -> list[Any]:

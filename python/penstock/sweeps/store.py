@@ -16,6 +16,7 @@ import polars as pl
 from penstock import folders, provenance, tables
 from penstock.errors import RunError, ScenarioError
 from penstock.execution import Task, build, files_of
+from penstock.sweeps import completeness
 from penstock.sweeps.journal import JOURNAL, Journal
 from penstock.sweeps.points import Plan
 
@@ -72,6 +73,7 @@ def request_of(plan: Plan, show: Sequence[str] = ()) -> dict[str, Any]:
         "name": plan.name,
         "title": plan.base["title"],
         "show": list(show),
+        "planned": completeness.planned(plan),
         **provenance.head(),
         "substrate": plan.tasks[0].on,
         "build": build.digest(plan.tasks[0].on),

@@ -71,7 +71,7 @@ def _lines(result: Shown) -> Chart:
         for (scheme, look), dodge in zip(looks.items(), dodges, strict=True)
         for line in _of_scheme(scheme, look, places, result, top, dodge)
     ]
-    meaning = "Each point is the mean over the seeds"
+    meaning = f"Each point is {_point(result)}"
     if result.seeds >= _FEW:
         meaning += ", the band the 95 % interval of a bootstrap"
     elif result.seeds > 1:
@@ -125,7 +125,7 @@ def _heat(result: Shown) -> Heat:
             return None, missing.UNFINISHED
         return found.value, metric_names.shown(result.name, found.value)
 
-    meaning = "Each cell is the mean over the seeds; all schemes share one scale of colours"
+    meaning = f"Each cell is {_point(result)}; all schemes share one scale of colours"
     return Heat(
         *_texts(result),
         f"{meaning}.",
@@ -139,6 +139,10 @@ def _heat(result: Shown) -> Heat:
             for scheme in result.schemes
         },
     )
+
+
+def _point(result: Shown) -> str:
+    return "the mean over the seeds" if result.seeds > 1 else "a run"
 
 
 def _texts(result: Shown) -> tuple[str, str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 from penstock import metric_names, provenance, units
 from penstock.show import charts, html, style
 from penstock.show.html import Cell, Html
-from penstock.sweeps import means, store, sweep_charts
+from penstock.sweeps import completeness, means, store, sweep_charts
 from penstock.sweeps.means import Shown
 
 
@@ -21,13 +21,21 @@ def redraw(folder: Path, path: Path, *, pdf: bool = False) -> Path:
     """
     request, table = store.load(folder)
     results = [means.shown(request, table, number) for number in request["show"] or [""]]
-    return write(request, results, path, pdf=pdf)
+    return write(request, results, path, completeness.note(request, table), pdf=pdf)
 
 
 def write(
-    request: dict[str, Any], results: Sequence[Shown], path: Path, *, pdf: bool = False
+    request: dict[str, Any],
+    results: Sequence[Shown],
+    path: Path,
+    incomplete: str = "",
+    *,
+    pdf: bool = False,
 ) -> Path:
-    """Writes the page, and if `pdf` `figures/` next to it; returns the page's path."""
+    """Writes the page, and if `pdf` `figures/` next to it; returns the page's path.
+
+    `incomplete` is the note on runs that are missing.
+    """
     figures = charts.distinct(sweep_charts.figures(results))
     first = results[0]
     text = html.render(
@@ -40,7 +48,7 @@ def write(
         points=len(first.points),
         of_schemes=len(first.schemes),
         seeds=first.seeds_text if first.seeds > 1 else "",
-        note=sweep_charts.TOO_MANY if len(first.swept) > 2 else "",
+        notes=[incomplete, sweep_charts.TOO_MANY if len(first.swept) > 2 else ""],
         tables=[_table(result) for result in results],
         kept=store.TABLE,
         origin=provenance.text(request),

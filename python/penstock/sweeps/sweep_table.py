@@ -61,8 +61,8 @@ def text(results: Sequence[Shown], form: str) -> str:
         for result in results
         for (point, scheme), cell in result.cells.items()
     ]
-    keys = results[0].swept.values()
-    headings = (*keys, "scheme", "number", "mean", "ci95", "unfinished", "seeds")
+    columns = results[0].swept  # with their units, as values have none
+    headings = (*columns, "scheme", "number", "mean", "ci95", "unfinished", "seeds")
     return plain.csv_text(headings, rows)
 
 

@@ -14,7 +14,7 @@ from penstock import execution, folders, metric_names, missing, results
 from penstock.errors import InterruptedRunError, PenstockError, RunError, resumable
 from penstock.execution import SIMULATOR, Progress, Task
 from penstock.scenario import Overrides, Scenario
-from penstock.sweeps import means, points, store, sweep_page
+from penstock.sweeps import completeness, means, points, store, sweep_page
 from penstock.sweeps.points import Plan
 from penstock.sweeps.store import Store
 
@@ -37,6 +37,13 @@ class Sweep:
     """A line for each run that failed."""
     notes: list[str]
     """Sentences on what disturbed the runs of this command."""
+    incomplete: str
+    """A sentence on the runs that the folder lacks, as `3 of 4 runs: ...`; empty if it has all."""
+
+    @property
+    def done(self) -> int:
+        """How many of the requested runs the folder has."""
+        return self.runs - len(self.failures)
 
 
 def sweep(
@@ -99,9 +106,10 @@ def run(
             message = f"{place}; {_kept(plan, stored)}"
             raise RunError(message) from None
         shown = [means.shown(stored.request, table, number) for number in numbers or [""]]
-        sweep_page.write(stored.request, shown, folder / folders.SWEEP.page)
-    title = plan.base["title"]
-    return Sweep(folder, title, table, shown, len(plan.tasks), known, failures, notes)
+        incomplete = completeness.note(stored.request, table)
+        sweep_page.write(stored.request, shown, folder / folders.SWEEP.page, incomplete)
+    title, runs = plan.base["title"], len(plan.tasks)
+    return Sweep(folder, title, table, shown, runs, known, failures, notes, incomplete)
 
 
 def _compute(

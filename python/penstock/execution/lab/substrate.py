@@ -5,6 +5,7 @@ import platform
 from collections.abc import Iterator
 from typing import Any
 
+from penstock import units
 from penstock.execution.lab import ovs
 from penstock.execution.lab.host import Tcp
 from penstock.execution.lab.plan import Plan
@@ -65,9 +66,12 @@ def described(
 def _busy(*, cpu_idle: float, cpu_stolen: float, **_: float) -> Iterator[str]:
     """Why packets may have waited for a CPU."""
     if cpu_idle < LEAST_IDLE:
-        yield f"{cpu_idle:.0%} idle"
+        limit = f"(needed: {100 * LEAST_IDLE:g} % or more)"
+        yield f"CPUs were idle for {units.percent(cpu_idle)} of the time {limit}"
     if cpu_stolen > MOST_STOLEN:
-        yield f"{cpu_stolen:.0%} stolen by the hypervisor"
+        limit = f"(allowed: {100 * MOST_STOLEN:g} % or less)"
+        share = units.percent(cpu_stolen)
+        yield f"the hypervisor gave {share} of the CPU time to other guests {limit}"
 
 
 def _too_much(document: dict[str, Any], scheme: str) -> Iterator[str]:

@@ -119,13 +119,13 @@ def _cleaned_up() -> Iterator[None]:
         finally:
             remove_all()
         return
-    # SIGHUP stays ignored under nohup.
-    ending = [number for number in _ENDING if signal.getsignal(number) != signal.SIG_IGN]
+    # SIGHUP stays ignored under nohup, and a program that handles SIGTERM ends in order, too.
+    ending = [number for number in _ENDING if signal.getsignal(number) == signal.SIG_DFL]
     before = {number: signal.signal(number, _terminate) for number in ending}
     try:
         yield
     finally:  # a second signal does not leave half of it behind
-        ignored = [signal.SIGINT, *ending]
+        ignored = [signal.SIGINT, *_ENDING]
         handlers = {number: signal.signal(number, signal.SIG_IGN) for number in ignored} | before
         remove_all()
         for number, handler in handlers.items():
