@@ -3,5 +3,6 @@
 
 #![allow(dead_code)]
 
+pub mod cpus;
 pub mod packet;
 pub mod run;

@@ -2,23 +2,17 @@
 //! Packets of one flow that pass on two CPUs at once.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libbpf_rs::{MapCore, MapFlags};
 use penstockd::host::bpf::{TestRun, test_run};
 use penstockd::port::plain::of_bytes;
 use penstockd::skel::port::types;
 
+use super::common::cpus::{stay_on, together};
 use super::common::packet::Segment;
 use super::port::Port;
 use super::segments::{ack, open, syn, syn_ack};
-
-fn stay_on_cpu(number: usize) {
-    let mut cpus = rustix::thread::CpuSet::new();
-    cpus.set(number);
-    let moved = rustix::thread::sched_setaffinity(None, &cpus);
-    moved.expect("needs two CPUs, without which there is no race");
-}
 
 /// A packet passes a program so many times.
 fn pass(program: BorrowedFd<'_>, packet: &[u8], times: i32) {
@@ -42,12 +36,12 @@ fn packets_on_two_cpus_move_a_flow_only_forward() {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|threads| {
         threads.spawn(|| {
-            stay_on_cpu(0);
+            stay_on(0);
             while !is_over.load(Ordering::Relaxed) {
                 pass(program, &older, 1000);
             }
         });
-        stay_on_cpu(1);
+        stay_on(1);
         let mut answer = ack(&data).with(|s| s.payload = 8);
         let mut went_back = 0;
         for _ in 0..1000 {
@@ -75,29 +69,13 @@ fn the_last_packets_of_a_handshake_are_both_read() {
     let clients: Vec<_> = (0..FLOWS)
         .map(|i| Segment::new("10.0.0.2", "10.0.0.1").with(|s| s.source_port = i as u16 + 1))
         .collect();
-    let arrived = AtomicUsize::new(0);
-    // Both threads are here, flow by flow.
-    let meet = |flow: usize| {
-        arrived.fetch_add(1, Ordering::SeqCst);
-        while arrived.load(Ordering::SeqCst) < 2 * (flow + 1) {
-            std::thread::yield_now();
-        }
+    let shake_hands = |flow: usize| {
+        pass(program, &syn(&clients[flow]).frame(), 1);
+        pass(egress, &syn_ack(&clients[flow]).frame(), 1);
     };
-    let send = |cpu, payload| {
-        stay_on_cpu(cpu);
-        for (flow, client) in clients.iter().enumerate() {
-            let packet = client.with(|s| s.payload = payload).frame();
-            if cpu == 0 {
-                pass(program, &syn(client).frame(), 1);
-                pass(egress, &syn_ack(client).frame(), 1);
-            }
-            meet(flow);
-            pass(program, &packet, 1);
-        }
-    };
-    std::thread::scope(|threads| {
-        threads.spawn(|| send(0, 0));
-        threads.spawn(|| send(1, 100));
+    together(FLOWS, shake_hands, |cpu, flow| {
+        let packet = clients[flow].with(|s| s.payload = 100 * cpu);
+        pass(program, &packet.frame(), 1);
     });
     assert_eq!(port.passed("unknown_scale"), 0, "packets passed unread");
     let counters = port.counters();

@@ -8,6 +8,7 @@ use penstock_linux::testkit::alone;
 use penstockd::attach::grant;
 use penstockd::skel::grant::types::{grant_flow, grant_own};
 
+use crate::common::cpus::together;
 use crate::common::packet::{ACK, PSH, SYN, Segment};
 use crate::lab::PortLab;
 use crate::{Programs, TIMESTAMPS};
@@ -90,6 +91,31 @@ fn own_of(lab: &PortLab) -> (MapHandle, Vec<u8>) {
     let own = MapHandle::from_pinned_path(lab.port_folder().join("grant_own")).unwrap();
     let value = own.lookup(&[0; 4], MapFlags::ANY).unwrap().unwrap();
     (own, value)
+}
+
+/// Flows that have an entry.
+fn followed(lab: &PortLab) -> usize {
+    let (_, value) = own_of(lab);
+    let entries = value[FIRST..].chunks_exact(size_of::<grant_flow>());
+    entries
+        .filter(|entry| entry[offset_of!(grant_flow, state)] != 0)
+        .count()
+}
+
+/// The end of a handshake and what is behind it pass on two CPUs: one makes the entry, and the other finds it.
+#[test]
+fn a_flow_is_followed_once() {
+    let _alone = alone();
+    const FLOWS: usize = 5_000;
+    let lab = PortLab::quiet();
+    let all = Programs::attach(&lab, "port");
+    let port = |flow| 1024 + flow as u16;
+    let open = |flow| {
+        all.open(port(flow));
+    };
+    let send = |cpu, flow| all.send(port(flow), 0, 300 * cpu);
+    lab.near().run(|| together(FLOWS, open, send)).unwrap(); // threads are where they are begun
+    assert_eq!(followed(&lab), FLOWS);
 }
 
 /// A flow whose entry went to another while it rested is followed again by its next ACK, not by the one after.
