@@ -418,7 +418,7 @@ def test_the_calibration_is_not_accepted_where_nothing_is_compared(tmp_path, mon
         f"calibrate: nothing is compared: {tmp_path} lacks the other side"
     )
     assert called(monkeypatch, calibrate, *words, "lab") == 0
-    assert "Of 3 agree" in capsys.readouterr().out
+    assert ": agree: 3, " in capsys.readouterr().out
     assert len(played) == 6
 
 
