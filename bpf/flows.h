@@ -332,10 +332,12 @@ static __always_inline int flow_begin(const struct flow_ctx *ctx, const struct f
 		flow->swept = (u16)port->sweep;
 	begins = !flow_is_ordinary(&flow->entry, seen);
 	if (begins) {
-		delta = flow_establish(&flow->entry, handshake, seen);
+		/* Before its phase: other CPUs read that without the lock. */
 		flow->edge = half->edge;
 		if (!(handshake->marks & HANDSHAKE_MID_LIFE))
 			flow->unified = half->unified;
+		asm volatile("" ::: "memory");
+		delta = flow_establish(&flow->entry, handshake, seen);
 	}
 	delta += flow_on_packet(&flow->entry, seen);
 	flow_count(port, config, flow, delta, port->scheme);

@@ -132,6 +132,7 @@ def main() -> None:
     def end(number: int, _: object) -> NoReturn:
         nonlocal ended_by
         ended_by = signal.Signals(number)
+        signal.signal(number, signal.SIG_IGN)  # `timeout` sends it twice
         raise KeyboardInterrupt  # as Ctrl-C: through every `finally`, with what is kept
 
     signal.signal(signal.SIGTERM, end)

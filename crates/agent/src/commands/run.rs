@@ -43,7 +43,9 @@ pub struct Args {
 /// One line: what is wrong and what to do.
 pub fn run(args: Args) -> Result<()> {
     if args.dry_run {
-        let lines = plan::lines(&Config::read(&args.config)?)?;
+        let config = Config::read(&args.config)?;
+        let mut lines = plan::lines(&config)?;
+        lines.extend(daemon::without_effect(&config.agent, &args.config));
         return output::print(
             &lines
                 .into_iter()

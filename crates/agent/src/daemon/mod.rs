@@ -68,8 +68,8 @@ pub fn run(path: PathBuf, detach: bool) -> Result<()> {
     let _lock = config.agent.pins().lock_daemon(&path)?;
     signals::outlive_readers();
     let signals = Signals::hold();
-    if let Some(line) = without_effect(&config.agent) {
-        note!("{}: {line}", path.display());
+    if let Some(line) = without_effect(&config.agent, &path) {
+        note!("{line}");
     }
     let requests = Requests::listen(&config.agent.pins());
     let monitor = LinkMonitor::open()?;
@@ -152,22 +152,23 @@ fn read_again(path: &Path, old: &Config) -> Result<Config> {
         );
     }
     let is_same = old.agent.room() == new.agent.room();
-    if let Some(line) = without_effect(&new.agent).filter(|_| !is_same) {
-        bail!("{}: {line}", path.display());
+    if let Some(line) = without_effect(&new.agent, path).filter(|_| !is_same) {
+        bail!("{line}");
     }
     Ok(new)
 }
 
 /// Which sizes of the maps that all ports share are configured otherwise than they are, and what to do.
-fn without_effect(agent: &Agent) -> Option<String> {
+pub fn without_effect(agent: &Agent, path: &Path) -> Option<String> {
     let (maps, configured) = (load::room(&agent.pins().shared())?, agent.room());
     let keys = changed(&[
         ("agent.all_flows", maps.flows != configured.flows),
         ("agent.ports", maps.ports != configured.ports),
     ])?;
+    let path = path.display();
     Some(format!(
-        "a change of {keys} takes effect once no port is attached; do: systemctl stop penstockd, \
-         penstockd detach --all, systemctl start penstockd"
+        "{path}: a change of {keys} takes effect once no port is attached; do: systemctl stop penstockd, \
+         penstockd detach --all --config {path}, systemctl start penstockd"
     ))
 }
 

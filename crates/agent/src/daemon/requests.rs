@@ -107,7 +107,7 @@ impl Drop for Requests {
 /// The process that made a request.
 pub fn asker(request: &UnixStream) -> Option<Asker> {
     let (uid, pid) = peer(request).ok()?;
-    Some(Asker { uid, pid })
+    Some(Asker::new(uid, pid))
 }
 
 /// Answers requests of the daemon with this configuration: what was done, or why it is not in force.

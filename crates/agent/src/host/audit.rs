@@ -15,22 +15,43 @@ const JOURNAL: &str = "/run/systemd/journal/socket";
 /// The process that asked for a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asker {
-    /// Its user.
-    pub uid: u32,
-    /// Its number; 0 in another namespace of processes.
-    pub pid: u32,
+    uid: u32,
+    /// 0 in another namespace of processes.
+    pid: u32,
+    /// The user who logged in, whatever sudo or su made of him since; none for a service.
+    login: Option<u32>,
+}
+
+impl Asker {
+    /// A process of this user, while it is there.
+    pub fn new(uid: u32, pid: u32) -> Asker {
+        let login = std::fs::read_to_string(format!("/proc/{pid}/loginuid")).unwrap_or_default();
+        let login = login.trim().parse().ok().filter(|uid| *uid != u32::MAX);
+        Asker { uid, pid, login }
+    }
+
+    fn this() -> Asker {
+        Asker::new(rustix::process::getuid().as_raw(), std::process::id())
+    }
 }
 
 /// Logs a change of `interface` by this process, with details as pairs of a lower-case key and a value.
 pub fn log(action: &str, interface: &str, details: &[(&str, &str)]) {
-    log_for(None, action, interface, details);
+    let mut fields = fields(Some(Asker::this()), action, interface, details);
+    if let Ok(user) = std::env::var("SUDO_USER") {
+        fields.push(("sudo_user".to_owned(), printable(&user)));
+    }
+    record(&fields);
 }
 
-/// The same for the process that asked for the change, if it is known.
+/// The same for the process that asked for the change; nothing is logged of one that is not known.
 pub fn log_for(asker: Option<Asker>, action: &str, interface: &str, details: &[(&str, &str)]) {
-    let fields = fields(asker, action, interface, details);
-    if send(Path::new(JOURNAL), &fields).is_err() {
-        note!("{}", line(&fields));
+    record(&fields(asker, action, interface, details));
+}
+
+fn record(fields: &Fields) {
+    if send(Path::new(JOURNAL), fields).is_err() {
+        note!("{}", line(fields));
     }
 }
 
@@ -48,26 +69,12 @@ fn fields(asker: Option<Asker>, action: &str, interface: &str, details: &[(&str,
     for (key, value) in details {
         add(key, (*value).to_owned());
     }
-    let Asker { uid, pid } = asker.unwrap_or_else(|| Asker {
-        uid: rustix::process::getuid().as_raw(),
-        pid: std::process::id(),
-    });
-    add("uid", uid.to_string());
-    add("pid", pid.to_string());
-    // The user who logged in, whatever sudo or su made of him since; -1: none, as for a service.
-    let login = std::fs::read_to_string(format!("/proc/{pid}/loginuid")).unwrap_or_default();
-    if let Some(login) = login
-        .trim()
-        .parse()
-        .ok()
-        .filter(|uid: &u32| *uid != u32::MAX)
-    {
-        add("login_uid", login.to_string());
-    }
-    if asker.is_none()
-        && let Ok(user) = std::env::var("SUDO_USER")
-    {
-        add("sudo_user", user);
+    if let Some(Asker { uid, pid, login }) = asker {
+        add("uid", uid.to_string());
+        add("pid", pid.to_string());
+        if let Some(login) = login {
+            add("login_uid", login.to_string());
+        }
     }
     fields
 }
@@ -108,7 +115,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let journal = UnixDatagram::bind(&path).unwrap();
-        let fields = fields(None, "attach", "eth1", &[("scheme", "fairq\nPRIORITY=0")]);
+        let fields = fields(
+            Some(Asker::this()),
+            "attach",
+            "eth1",
+            &[("scheme", "fairq\nPRIORITY=0")],
+        );
         send(&path, &fields).unwrap();
         let mut buffer = [0; 4096];
         let length = journal.recv(&mut buffer).unwrap();
@@ -132,9 +144,10 @@ mod tests {
 
     #[test]
     fn who_asked_for_a_change_is_named_in_place_of_this_process() {
-        let asker = Asker { uid: 1000, pid: 0 };
-        let fields = fields(Some(asker), "reload", "", &[]);
-        assert_eq!(line(&fields), "audit: action=reload uid=1000 pid=0");
+        let of = |asker| line(&fields(asker, "reload", "", &[]));
+        let known = of(Some(Asker::new(1000, 0)));
+        assert_eq!(known, "audit: action=reload uid=1000 pid=0");
+        assert_eq!(of(None), "audit: action=reload");
     }
 
     #[test]

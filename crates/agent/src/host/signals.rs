@@ -13,7 +13,7 @@ use super::audit::Asker;
 pub enum Signal {
     /// SIGINT or SIGTERM.
     End,
-    /// SIGHUP, and the process that sent it: none if the kernel did.
+    /// SIGHUP, and the process that sent it, if that is known.
     Reload(Option<Asker>),
 }
 
@@ -40,16 +40,13 @@ fn ignores_hangup() -> bool {
     }
 }
 
-/// The process that sent a signal.
+/// The process that sent a signal, where the kernel vouches for it: a sender of SI_QUEUE could give any numbers.
 fn sender(details: &libc::siginfo_t) -> Option<Asker> {
-    // SAFETY: a signal of kill(2), or of pidfd_send_signal(2), has the sender's numbers.
-    let asker = || unsafe {
-        Asker {
-            uid: details.si_uid(),
-            pid: details.si_pid().cast_unsigned(),
-        }
-    };
-    (details.si_code == libc::SI_USER).then(asker)
+    // SAFETY: a signal of kill(2), tgkill(2) or pidfd_send_signal(2) has the sender's numbers.
+    let asker = || unsafe { Asker::new(details.si_uid(), details.si_pid().cast_unsigned()) };
+    [libc::SI_USER, libc::SI_TKILL]
+        .contains(&details.si_code)
+        .then(asker)
 }
 
 /// The blocked signals of this process.

@@ -102,6 +102,9 @@ fn a_reload_is_answered() {
         ": a change of agent.all_flows, agent.ports takes effect once no port is attached; ";
     lab.configure_with(agent, HSCC);
     refused(later);
+    let words = ["run", "--dry-run", "--config", path.to_str().unwrap()];
+    let (_, plan) = outcome(&lab.output(&words));
+    assert!(plan.contains(later), "{plan}");
     lab.configure("");
     assert!(reload().0);
     lab.configure_with(agent, HSCC);
