@@ -42,19 +42,34 @@ pub fn peer(socket: impl AsFd) -> io::Result<(u32, u32)> {
         uid: 0,
         gid: 0,
     };
-    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes of numbers.
+    // SAFETY: any bytes are a valid `ucred`.
+    unsafe { get(socket, libc::SOL_SOCKET, libc::SO_PEERCRED, &mut peer) }?;
+    Ok((peer.uid, peer.pid.cast_unsigned()))
+}
+
+/// Reads a socket option; returns how many bytes of `value` the kernel has written.
+///
+/// # Safety
+/// Any bytes must be a valid `T`.
+unsafe fn get<T>(
+    socket: impl AsFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: &mut T,
+) -> io::Result<usize> {
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the descriptor is open, and the kernel writes at most `length` bytes.
     let status = unsafe {
         libc::getsockopt(
             socket.as_fd().as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut peer).cast(),
+            level,
+            name,
+            (&raw mut *value).cast(),
             &raw mut length,
         )
     };
     match status {
-        0 => Ok((peer.uid, peer.pid.cast_unsigned())),
+        0 => Ok(length as usize),
         _ => Err(io::Error::last_os_error()),
     }
 }
@@ -138,22 +153,9 @@ pub struct TcpInfo {
 /// The kernel's: it is no TCP socket.
 pub fn tcp_info(socket: impl AsFd) -> io::Result<TcpInfo> {
     let mut raw = RawTcpInfo::default();
-    let mut length = size_of::<RawTcpInfo>() as libc::socklen_t;
-    // SAFETY: the descriptor is open, the kernel writes at most `length` bytes, and any bytes are a
-    // valid `RawTcpInfo`.
-    let status = unsafe {
-        libc::getsockopt(
-            socket.as_fd().as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_INFO,
-            (&raw mut raw).cast(),
-            &raw mut length,
-        )
-    };
-    if status != 0 {
-        return Err(io::Error::last_os_error());
-    }
-    let has_timeouts = length as usize >= size_of::<RawTcpInfo>();
+    // SAFETY: any bytes are a valid `RawTcpInfo`.
+    let length = unsafe { get(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut raw) }?;
+    let has_timeouts = length >= size_of::<RawTcpInfo>();
     Ok(TcpInfo {
         retransmits: raw.words[TOTAL_RETRANS],
         timeouts: has_timeouts.then_some(raw.total_rto),
