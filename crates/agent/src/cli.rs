@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! The command line.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -17,7 +18,6 @@ use crate::{metrics, observe, watch};
 /// End TCP incast and buffer bloat at the ports of this host.
 #[derive(Parser, Debug)]
 #[command(name = "penstockd", version, about, arg_required_else_help = true)]
-#[command(mut_subcommands = pass_negative_quantities)]
 pub struct Cli {
     /// The command.
     #[command(subcommand)]
@@ -55,21 +55,29 @@ pub enum Command {
     Metrics(metrics::Args),
 }
 
-/// What options that take a quantity call it.
-const QUANTITIES: [&str; 8] = [
-    "SIZE", "RATE", "TIME", "SHARE", "N", "BYTES", "BITS", "PORTS",
-];
-
-/// Has a negative quantity come to its parser, which has a better error than clap: that takes `-5` for an
-/// option, and suggests a command that fails, too.
-fn pass_negative_quantities(command: clap::Command) -> clap::Command {
-    command.mut_args(|arg| {
-        let names = arg.get_value_names().unwrap_or_default();
-        match names.iter().any(|name| QUANTITIES.contains(&name.as_str())) {
-            true => arg.allow_hyphen_values(true),
-            false => arg,
+/// Joins a negative quantity to the option before it, so that it comes to its parser, which has a better
+/// error than clap: that takes `-5` for an option, and suggests a command that fails, too.
+fn join_negative(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let is_negative = |word: &OsString| {
+        let text = word.to_string_lossy();
+        let number = text.strip_prefix('-').unwrap_or_default();
+        number.starts_with(|first: char| first.is_ascii_digit() || first == '.')
+    };
+    let is_option = |word: &OsString| {
+        let text = word.to_string_lossy();
+        text.len() > 2 && text.starts_with("--") && !text.contains('=')
+    };
+    let mut joined: Vec<OsString> = Vec::new();
+    for word in words {
+        match joined.last_mut() {
+            Some(option) if is_negative(&word) && is_option(option) => {
+                option.push("=");
+                option.push(word);
+            }
+            _ => joined.push(word),
         }
-    })
+    }
+    joined
 }
 
 fn dispatch(command: Command) -> Result<()> {
@@ -115,7 +123,7 @@ fn one_line(error: &str) -> String {
 pub fn main() -> ExitCode {
     signals::end_with_readers();
     load::capture_log();
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(join_negative(std::env::args_os())) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() && error.kind() != HELP => {
             note!("penstockd: {}", one_line(&error.to_string()));
@@ -137,7 +145,8 @@ mod tests {
     use super::*;
 
     fn refused(line: &str) -> String {
-        let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
+        let words = join_negative(line.split(' ').map(OsString::from));
+        let error = Cli::try_parse_from(words).unwrap_err();
         one_line(&error.to_string())
     }
 
@@ -159,6 +168,20 @@ mod tests {
         let refused = refused("penstockd attach eth1 --scheme hscc --hook xdp");
         assert!(refused.starts_with("invalid value 'xdp' for '--hook <HOOK>'; [possible values: "));
         assert_eq!(refused.lines().count(), 1);
+    }
+
+    #[test]
+    fn an_option_is_not_the_value_of_the_one_before() {
+        for (line, option) in [
+            ("penstockd attach eth1 --rate --scheme hcf", "--rate <RATE>"),
+            ("penstockd attach --rate --scheme hcf eth1", "--rate <RATE>"),
+            ("penstockd attach eth1 --scheme --rate", "--scheme <NAME>"),
+            ("penstockd attach eth1 --scheme hcf --flows", "--flows <N>"),
+        ] {
+            let missing = format!("a value is required for '{option}' but none was supplied");
+            let error = refused(line);
+            assert!(error.starts_with(&missing), "{line}: {error}");
+        }
     }
 
     /// Those of a deployment are read later, by the scenarios' reader.

@@ -307,3 +307,38 @@ fn hundreds_of_ports_come_and_go_next_to_one_with_traffic() {
     many.lab.ok(&["detach", PORT]);
     assert!(!many.lab.pins().exists());
 }
+
+/// Commands do not wait for the end of a round in which the daemon attaches all of them.
+#[test]
+fn a_command_has_its_turn_while_the_daemon_attaches_hundreds() {
+    let all = ports() / 3;
+    let lab = PortLab::quiet();
+    lab.configure_with(
+        "",
+        "[port.\"lxc*\"]\nscheme = \"fairq\"\nbuffer = \"1 MB\"\n",
+    );
+    let lines: Vec<String> = (0..all)
+        .map(|n| format!("link add lxc{n} up type veth peer name peer{n}"))
+        .collect();
+    let batch = lab.folder.path().join("batch");
+    std::fs::write(&batch, lines.join("\n")).unwrap();
+    lab.run(&format!("ip -batch {}", batch.display()));
+    let daemon = lab.start_daemon(None);
+    until("the daemon attaches the first", || {
+        !attached(&lab).is_empty()
+    });
+
+    let attach = ["attach", PORT, "--scheme", "hscc", "--buffer", "1 MB"];
+    for words in [&attach[..], &["pause", PORT], &["detach", PORT]] {
+        let begun = Instant::now();
+        lab.ok(words);
+        let took = begun.elapsed();
+        let here = attached(&lab).len() as u32;
+        println!("{words:?} took {took:?}; {here} of {all} were attached");
+        assert!(here < all, "{words:?} waited for all ports");
+    }
+    until("all are attached", || attached(&lab).len() as u32 == all);
+    assert!(!lab.log().contains("another process"), "{}", lab.log());
+    drop(daemon);
+    lab.ok(&["detach", "--all"]);
+}

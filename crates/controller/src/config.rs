@@ -10,6 +10,7 @@ use crate::switch::Writes;
 use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
 use penstock_core::{Params, definitions};
+use penstock_linux::text;
 use penstock_scenario::{Buffer, deployments};
 use penstock_sdn::message;
 use serde::Deserialize;
@@ -170,7 +171,7 @@ impl Config {
     /// # Errors
     /// What is wrong with it, in one line.
     pub fn read(path: &Path) -> Result<Config> {
-        let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+        let text = text::read(path).with_context(|| path.display().to_string())?;
         let config: Config = deployments(&text, path)?;
         config.check().with_context(|| path.display().to_string())?;
         Ok(config)

@@ -78,6 +78,22 @@ fn what_cannot_be_meant_is_refused_in_one_line() {
 }
 
 #[test]
+fn what_is_no_text_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let binary = folder.path().join("binary");
+    std::fs::write(&binary, b"[controller]\n\xff\n").expect("it is written");
+    for (path, expected) in [
+        (folder.path(), "is a folder; give a file"),
+        (&binary, "line 2 is not UTF-8; give a text file"),
+        (Path::new("/dev/zero"), "is longer than 1048576 bytes"),
+    ] {
+        let error = format!("{:#}", Config::read(path).expect_err(expected));
+        let expected = format!("{}: {expected}", path.display());
+        assert!(error.starts_with(&expected), "{error}");
+    }
+}
+
+#[test]
 fn the_status_takes_the_place_of_a_dead_socket_alone() {
     let folder = tempfile::tempdir().expect("a folder");
     let (run, file) = (folder.path().join("run"), folder.path().join("file"));

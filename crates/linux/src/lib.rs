@@ -12,6 +12,7 @@
 //! | [`scrape`] | metrics over HTTP |
 //! | [`counters`] | the kernel's own counters of TCP and IP (`nstat`) |
 //! | [`socket`] | options of a TCP socket that Rust's libraries lack, and its [`socket::TcpInfo`] |
+//! | [`text`] | texts that are read up to a bound |
 //! | [`agent_folders`] | where `penstockd` has its pins and locks |
 //! | [`note!`] | lines on stderr, whether or not they are read |
 //! | [`Error`] | why the kernel refused, with interface and remedy, in one line |
@@ -48,5 +49,6 @@ pub mod scrape;
 pub mod socket;
 #[cfg(feature = "testkit")]
 pub mod testkit;
+pub mod text;
 
 pub use error::{Error, Result};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use indexmap::IndexMap;
-use penstock_linux::agent_folders;
+use penstock_linux::{agent_folders, text};
 use penstock_scenario::units::Time;
 use penstock_scenario::{Deployment, deployments};
 use serde::de::Error as _;
@@ -15,7 +15,6 @@ use serde::{Deserialize, Deserializer};
 use super::check::check;
 use crate::attach::load::Room;
 use crate::attach::{FLOWS, STALE};
-use crate::host::file;
 use crate::metrics;
 use crate::port::PinsArg;
 use crate::port::vxlan::VxlanPorts;
@@ -240,7 +239,7 @@ impl Config {
 }
 
 fn read_text(path: &Path) -> Result<String> {
-    file::read_text(path)
+    text::read(path)
         .with_context(|| format!("{} (an example is in man penstockd.toml)", path.display()))
 }
 

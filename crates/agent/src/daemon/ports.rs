@@ -195,13 +195,15 @@ impl Ports {
         {
             return Ok(());
         }
-        let lock = self.pins.lock()?;
+        let mut lock = self.pins.lock()?;
         if !moves.is_empty() {
-            for (old, new) in location::follow(&self.pins, &lock)? {
-                note!("{old}: the interface is now called {new}; its scheme stays");
-            }
+            self.rename(&lock)?;
         }
         for interface in gone {
+            lock = self.give_way(lock)?;
+            if !self.is_marked(&interface) {
+                continue;
+            }
             // Its name may never come back, and its slot is needed.
             let result = detach_locked(&self.pins, &lock, &interface);
             self.errors.log_once(&interface, result);
@@ -209,6 +211,7 @@ impl Ports {
         self.adopt();
         for (interface, index) in to_attach(self) {
             systemd::watchdog();
+            lock = self.give_way(lock)?;
             let Some((_, port)) = config.port_of(&interface) else {
                 continue;
             };
@@ -225,6 +228,10 @@ impl Ports {
         }
         for interface in self.unconfigured(config) {
             systemd::watchdog();
+            lock = self.give_way(lock)?;
+            if !self.is_marked(&interface) {
+                continue;
+            }
             let result = detach_locked(&self.pins, &lock, &interface);
             if result.is_ok() {
                 self.settled.remove(&interface);
@@ -233,6 +240,31 @@ impl Ports {
             self.errors.log_once(&interface, result);
         }
         Ok(())
+    }
+
+    /// Lets another process change ports that waits for it: in a round of hundreds of ports it would give
+    /// up. It may rename ports, attach some that are to be kept alive from now on, and detach others.
+    fn give_way(&mut self, lock: PinsLock) -> Result<PinsLock> {
+        if !self.pins.is_awaited() {
+            return Ok(lock);
+        }
+        drop(lock);
+        let lock = self.pins.lock()?;
+        self.rename(&lock)?;
+        self.adopt();
+        Ok(lock)
+    }
+
+    fn rename(&self, lock: &PinsLock) -> Result<()> {
+        for (old, new) in location::follow(&self.pins, lock)? {
+            note!("{old}: the interface is now called {new}; its scheme stays");
+        }
+        Ok(())
+    }
+
+    /// Whether the daemon attached it.
+    fn is_marked(&self, interface: &str) -> bool {
+        self.pins.of(interface).join(MARK).exists()
     }
 
     fn forget_gone(&mut self, config: &Config, indexes: &Indexes) {
@@ -286,8 +318,7 @@ impl Ports {
     /// Ports that the daemon attached, and whose interfaces are gone.
     fn gone(&self, config: &Config, located: &[(String, Location)], links: &[Link]) -> Vec<String> {
         let is_gone = |(interface, location): &&(String, Location)| {
-            is_gone(config, interface, *location, links)
-                && self.pins.of(interface).join(MARK).exists()
+            is_gone(config, interface, *location, links) && self.is_marked(interface)
         };
         let gone = located.iter().filter(is_gone);
         gone.map(|(interface, _)| interface.clone()).collect()
@@ -296,10 +327,7 @@ impl Ports {
     /// Ports that a configuration once had.
     fn unconfigured(&self, config: &Config) -> Vec<String> {
         let mut all = self.pins.interfaces().unwrap_or_default();
-        all.retain(|interface| {
-            let is_ours = self.pins.of(interface).join(MARK).exists();
-            is_ours && config.port_of(interface).is_none()
-        });
+        all.retain(|interface| self.is_marked(interface) && config.port_of(interface).is_none());
         all
     }
 

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Files that a superuser writes into folders where other users may write, too; texts that are read up to a
-//! bound.
+//! Files that a superuser writes into folders where other users may write, too.
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail};
@@ -17,42 +15,6 @@ use super::clock::monotonic_ns;
 
 /// Names tried for the new file: another user may have taken some.
 const ATTEMPTS: u64 = 16;
-
-/// The longest text that is read, bytes: a device may give bytes without end.
-const LONGEST_TEXT: usize = 1 << 20;
-
-/// The type of the file system of pipes that have no name (`linux/magic.h`).
-const PIPEFS_MAGIC: u64 = 0x5049_5045;
-
-/// Reads a text from a file, or from a pipe or a device, as `<(...)` and /dev/stdin are.
-///
-/// # Errors
-/// What is there has no text: it is a folder, longer than 1 MiB, not UTF-8, or a FIFO, which may keep its
-/// reader waiting.
-pub fn read_text(path: &Path) -> Result<String> {
-    let kind = std::fs::metadata(path)?.file_type();
-    let is_unnamed = || rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type as u64 == PIPEFS_MAGIC);
-    let other = match kind {
-        kind if kind.is_dir() => Some("folder"),
-        kind if kind.is_fifo() && !is_unnamed() => Some("FIFO"),
-        kind if kind.is_socket() => Some("socket"),
-        _ => None,
-    };
-    if let Some(other) = other {
-        bail!("is a {other}; give a file");
-    }
-    let mut bytes = Vec::new();
-    let most = LONGEST_TEXT as u64 + 1;
-    File::open(path)?.take(most).read_to_end(&mut bytes)?;
-    if bytes.len() > LONGEST_TEXT {
-        bail!("is longer than {LONGEST_TEXT} bytes; give a text file");
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = 1 + valid.iter().filter(|byte| **byte == b'\n').count();
-        anyhow!("line {line} is not UTF-8; give a text file")
-    })
-}
 
 /// Replaces `file` by `text`, atomically. It follows no link, and writes into no file that exists: a
 /// link or a file that another user put there is replaced. `mode`: permissions, by default as the
@@ -139,9 +101,7 @@ fn create(folder: &OwnedFd, name: &std::ffi::OsStr) -> Result<(OsString, OwnedFd
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::fd::AsRawFd;
     use std::os::unix::fs::{PermissionsExt, symlink};
-    use std::os::unix::net::UnixListener;
 
     #[test]
     fn links_are_replaced_not_followed() {
@@ -161,44 +121,6 @@ mod tests {
 
     fn create_fifo(path: &Path) {
         rustix::fs::mknodat(rustix::fs::CWD, path, FileType::Fifo, 0o600.into(), 0).unwrap();
-    }
-
-    #[test]
-    fn a_text_is_read_from_a_file_a_pipe_or_a_device() {
-        let root = tempfile::tempdir().unwrap();
-        let file = root.path().join("text");
-        for text in [String::new(), "é\n".to_owned(), "x".repeat(LONGEST_TEXT)] {
-            std::fs::write(&file, &text).unwrap();
-            assert_eq!(read_text(&file).unwrap(), text);
-        }
-        let (reader, mut writer) = std::io::pipe().unwrap();
-        writer.write_all(b"text").unwrap();
-        drop(writer);
-        let pipe = format!("/proc/self/fd/{}", reader.as_raw_fd());
-        assert_eq!(read_text(Path::new(&pipe)).unwrap(), "text");
-        assert_eq!(read_text(Path::new("/dev/null")).unwrap(), "");
-    }
-
-    #[test]
-    fn what_has_no_text_is_refused() {
-        let root = tempfile::tempdir().unwrap();
-        let [fifo, socket, long, binary] =
-            ["fifo", "socket", "long", "binary"].map(|name| root.path().join(name));
-        create_fifo(&fifo);
-        let _socket = UnixListener::bind(&socket).unwrap();
-        std::fs::write(&long, vec![b'x'; LONGEST_TEXT + 1]).unwrap();
-        std::fs::write(&binary, b"one\ntwo \xff\n").unwrap();
-        for (path, reason) in [
-            (root.path(), "is a folder; "),
-            (fifo.as_path(), "is a FIFO; "),
-            (socket.as_path(), "is a socket; "),
-            (long.as_path(), "is longer than 1048576 bytes; "),
-            (Path::new("/dev/zero"), "is longer than 1048576 bytes; "),
-            (binary.as_path(), "line 2 is not UTF-8; "),
-        ] {
-            let refusal = read_text(path).unwrap_err().to_string();
-            assert!(refusal.starts_with(reason), "{}: {refusal}", path.display());
-        }
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail};
 use libbpf_rs::Program;
@@ -111,13 +111,23 @@ impl PinsArg {
     }
 
     /// Locks out other processes that change ports, until dropped. The folders of pins exist then, and
-    /// only their owner can enter them.
+    /// only their owner can enter them. A process that releases the lock and wants it again comes after
+    /// one that waits for it, which has the lock [`turn`].
     ///
     /// # Errors
     /// Another process changes ports for longer than [`PATIENCE`], or a folder is another user's.
     pub fn lock(&self) -> Result<PinsLock> {
         let holder = format!("pid {}: {}", std::process::id(), command_line());
-        match Lock::take(&self.locks, &lock_name(&self.dir), &holder, PATIENCE)? {
+        let name = lock_name(&self.dir);
+        let end = Instant::now() + PATIENCE;
+        let taken = match Lock::take(&self.locks, &turn(&name), &holder, PATIENCE)? {
+            Ok(_turn) => {
+                let left = end.saturating_duration_since(Instant::now());
+                Lock::take(&self.locks, &name, &holder, left)?
+            }
+            Err(waiting) => Err(lock::holder(&self.locks, &name).unwrap_or(waiting)),
+        };
+        match taken {
             Ok(lock) => {
                 self.make_private()?;
                 Ok(PinsLock {
@@ -130,6 +140,11 @@ impl PinsArg {
                 PATIENCE.as_secs()
             ),
         }
+    }
+
+    /// Whether another process waits until it may change ports.
+    pub fn is_awaited(&self) -> bool {
+        lock::holder(&self.locks, &turn(&lock_name(&self.dir))).is_some()
     }
 
     /// Locks out another daemon on the same pins, for as long as the lock is held.
@@ -249,6 +264,11 @@ impl PinsArg {
     }
 }
 
+/// Name of the lock of the process that has the lock `name` next.
+fn turn(name: &str) -> String {
+    format!("{name}.turn")
+}
+
 /// The interface whose pins are in a folder of this name.
 pub fn interface_of(folder: &str) -> String {
     folder.replace(DOT, ".")
@@ -263,6 +283,37 @@ fn command_line() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn the_lock_goes_to_one_that_waits_before_it_returns() {
+        let root = tempfile::tempdir().unwrap();
+        let pins = PinsArg {
+            locks: root.path().join("locks"),
+            ..PinsArg::at(root.path().join("pins"))
+        };
+        let mut held = pins.lock().unwrap();
+        assert!(!pins.is_awaited());
+        for _ in 0..10 {
+            let (inside, pins) = (AtomicBool::new(false), &pins);
+            held = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    let _lock = pins.lock().unwrap();
+                    inside.store(true, Ordering::Relaxed);
+                });
+                while !pins.is_awaited() {
+                    std::thread::yield_now();
+                }
+                drop(held);
+                let held = pins.lock().unwrap();
+                assert!(inside.load(Ordering::Relaxed));
+                held
+            });
+        }
+        assert!(!pins.is_awaited());
+        drop(held);
+        assert_eq!(std::fs::read_dir(&pins.locks).unwrap().count(), 0);
+    }
 
     #[test]
     fn what_all_ports_share_is_no_port() {

@@ -18,7 +18,7 @@ use crate::host::{interface, queue_visibility};
 use crate::port::config::are_below_host;
 use crate::port::counters::{self, Named};
 use crate::port::policy::Policy;
-use crate::port::{self, PinsArg, Port};
+use crate::port::{PinsArg, Port};
 use crate::skel::port::types::side_counters;
 
 pub use text::{WHY_BLIND, lines, recreated};
@@ -26,9 +26,6 @@ pub use text::{WHY_BLIND, lines, recreated};
 use self::canary::Canary;
 use self::reading::Reading;
 use self::sight::Sight;
-
-/// A pause that no more than this is left of was given an end.
-const FOR_EVER: u64 = u64::MAX / 2;
 
 /// Which sides of a port have our program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -193,7 +190,6 @@ fn status(pins: &PinsArg, before: &Before) -> Result<Status> {
         reading.blind = sight::names(now.blind_since(before));
     }
     let (config, state) = (&reading.config, &reading.state);
-    let paused_ns = port::config::paused_ns(config);
     let counters = counters::named(&reading.counters);
     let is_on = |side: &HookPrograms| side.ours.is_some();
     let attached = Sides {
@@ -226,10 +222,8 @@ fn status(pins: &PinsArg, before: &Before) -> Result<Status> {
         heartbeat_age_s: reading.heartbeat_age_s,
         stale_s: config.stale_ns as f64 / 1e9,
         acting: reading.is_acting(),
-        paused: paused_ns > 0,
-        resumes_in_s: (1..FOR_EVER)
-            .contains(&paused_ns)
-            .then_some(paused_ns as f64 / 1e9),
+        paused: reading.is_paused(),
+        resumes_in_s: reading.resumes_in_s(),
         scheme,
         buffer_bytes: config.buffer_bytes,
         queue_bytes: state.queue_bytes,

@@ -13,6 +13,9 @@ use crate::port::policy::Policy;
 use crate::port::{PinsArg, Port, counters, sicc};
 use crate::skel::port::types::{port_config, port_counters, port_state, side_counters};
 
+/// A pause that no more than this is left of was given an end.
+const FOR_EVER: u64 = u64::MAX / 2;
+
 /// A port, read at once.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
@@ -139,6 +142,14 @@ impl Reading {
     /// Whether `penstockd pause` lets packets pass untouched now.
     pub fn is_paused(&self) -> bool {
         paused_ns(&self.config) > 0
+    }
+
+    /// In how many seconds a pause ends by itself, if it does.
+    pub fn resumes_in_s(&self) -> Option<f64> {
+        let left_ns = paused_ns(&self.config);
+        (1..FOR_EVER)
+            .contains(&left_ns)
+            .then_some(left_ns as f64 / 1e9)
     }
 
     /// The window that the scheme grants each flow, if it limits windows now. The first packet

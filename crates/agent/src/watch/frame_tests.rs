@@ -8,6 +8,7 @@ fn view(interface: &str) -> View {
         attached: true,
         acting: true,
         paused: false,
+        resumes_in_s: None,
         blind: Vec::new(),
         heartbeat_age_s: 0.1,
         buffer_bytes: 131_072,
@@ -83,7 +84,9 @@ fn why_packets_pass_is_shown() {
     let mut port = view("eth1");
     port.acting = false;
     port.paused = true;
-    assert_eq!(port.standing(), "PASSING: paused");
+    assert_eq!(port.standing(), "PASSING: paused until penstockd resume");
+    port.resumes_in_s = Some(41.7);
+    assert_eq!(port.standing(), "PASSING: paused for 42 s more");
     port.blind = vec!["egress", "ingress"];
     let blind = "BLIND at egress and ingress: packets pass unseen";
     assert_eq!(port.standing(), blind);

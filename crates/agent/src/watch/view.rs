@@ -22,6 +22,9 @@ pub struct View {
     pub acting: bool,
     /// Whether packets pass untouched because of `penstockd pause`.
     pub paused: bool,
+    /// In how many seconds a pause ends by itself, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resumes_in_s: Option<f64>,
     /// The sides on which packets pass unseen by its programs.
     pub blind: Vec<&'static str>,
     /// Age of the heartbeat, seconds.
@@ -53,6 +56,7 @@ impl View {
             attached: !now.is_off,
             acting: now.is_acting(),
             paused: now.is_paused(),
+            resumes_in_s: now.resumes_in_s(),
             blind: now.blind.clone(),
             heartbeat_age_s: now.heartbeat_age_s,
             buffer_bytes: now.config.buffer_bytes,
@@ -94,8 +98,10 @@ impl View {
         if !self.blind.is_empty() {
             return format!("BLIND at {}: packets pass unseen", self.blind.join(" and "));
         }
-        if self.paused {
-            return "PASSING: paused".to_owned();
+        match (self.paused, self.resumes_in_s) {
+            (true, Some(seconds)) => return format!("PASSING: paused for {seconds:.0} s more"),
+            (true, None) => return "PASSING: paused until penstockd resume".to_owned(),
+            (false, _) => (),
         }
         if let (Some(credit), true) = (&self.credit, self.acting) {
             return format!("acting as {}, {}", credit.side, rate(credit.rate_bps));
