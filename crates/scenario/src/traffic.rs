@@ -218,6 +218,9 @@ pub struct Incast {
     /// of its own.
     #[serde(default = "no_delay", skip_serializing_if = "Delay::is_zero")]
     pub event_loop: Delay,
+    /// How long opening a connection takes the one program, if not as long as the rest. Default: `event_loop`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_loop_connect: Option<Delay>,
     /// Who opens the connection. Default: push.
     #[serde(default)]
     pub mode: Mode,
@@ -412,7 +415,10 @@ impl Traffic {
             Traffic::Bulk(t) => (t.size.iter().collect(), vec![&t.start_gap]),
             Traffic::Incast(t) => (
                 t.size.iter().chain([&t.request]).collect(),
-                vec![&t.think, &t.start_gap, &t.server_think, &t.event_loop],
+                [&t.think, &t.start_gap, &t.server_think, &t.event_loop]
+                    .into_iter()
+                    .chain(&t.event_loop_connect)
+                    .collect(),
             ),
             Traffic::Poisson(t) => {
                 let bursts = t.bursts.iter().flat_map(|bursts| [&bursts.on, &bursts.off]);
@@ -439,12 +445,15 @@ impl Traffic {
             Traffic::Bulk(t) => (t.size.iter_mut().collect(), vec![&mut t.start_gap]),
             Traffic::Incast(t) => (
                 t.size.iter_mut().chain([&mut t.request]).collect(),
-                vec![
+                [
                     &mut t.think,
                     &mut t.start_gap,
                     &mut t.server_think,
                     &mut t.event_loop,
-                ],
+                ]
+                .into_iter()
+                .chain(&mut t.event_loop_connect)
+                .collect(),
             ),
             Traffic::Poisson(t) => {
                 let bursts = t.bursts.iter_mut();

@@ -50,6 +50,17 @@ impl Checker<'_> {
         self.starts(incast.start_spread, &incast.start_gap, key);
         self.drawn(Some(&incast.think), true, &at("think"));
         self.drawn(Some(&incast.event_loop), true, &at("event_loop"));
+        self.drawn(
+            incast.event_loop_connect.as_ref(),
+            true,
+            &at("event_loop_connect"),
+        );
+        if incast.event_loop_connect.is_some() && incast.event_loop.is_zero() {
+            self.refuse(
+                &at("event_loop_connect"),
+                "is for one program behind all flows; set event_loop, too",
+            );
+        }
         self.drawn(Some(&incast.request), false, &at("request"));
         self.server_think(&incast.server_think, incast.mode, key);
         self.drawn(incast.size.as_ref(), false, &at("size"));

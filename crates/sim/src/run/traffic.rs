@@ -7,8 +7,8 @@ use super::{Inputs, tcp};
 use crate::distribution::{Draws, FlowSize, Poisson};
 use crate::rng::Rng;
 use crate::simulation::{
-    Action, ClientProfile, Datagrams, ENDLESS, Gaps, Generator, JobRow, TrafficSink, Transfer,
-    WindowPlan,
+    Action, ClientProfile, Datagrams, ENDLESS, Gaps, Generator, JobRow, LoopTimes, TrafficSink,
+    Transfer, WindowPlan,
 };
 use crate::tcp::Config;
 use penstock_scenario::units::{Rate, Time};
@@ -94,8 +94,13 @@ fn profile(index: u32, traffic: &Traffic, inputs: &Inputs, seed: u64) -> ClientP
             },
             think: draws(inputs.delay(&t.think), 2),
             barrier: t.barrier.then(|| draws(inputs.delay(&t.start_gap), 3)),
-            event_loop: (!t.event_loop.is_zero())
-                .then(|| draws(inputs.delay(&t.event_loop), EVENT_LOOP)),
+            event_loop: (!t.event_loop.is_zero()).then(|| {
+                let connect = t.event_loop_connect.as_ref().unwrap_or(&t.event_loop);
+                LoopTimes {
+                    connect: draws(inputs.delay(connect), EVENT_LOOP),
+                    other: draws(inputs.delay(&t.event_loop), EVENT_LOOP),
+                }
+            }),
             ..open
         },
         Traffic::Poisson(t) => ClientProfile {

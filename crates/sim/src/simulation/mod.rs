@@ -21,7 +21,7 @@ mod watch;
 
 pub use apps::{
     Barrier, ClientProfile, Datagrams, Due, ENDLESS, Gaps, Gate, Generator, JobGraph, JobRecord,
-    JobRow, JobSource, JobTransfer, Jobs, KernelTimes, Record, ServerThink, Transfer,
+    JobRow, JobSource, JobTransfer, Jobs, KernelTimes, LoopTimes, Record, ServerThink, Transfer,
     TransferCounters, WaitsOf,
 };
 pub use probes::{Sample, WindowPlan, WindowSample};
@@ -222,8 +222,8 @@ impl Simulation {
                     apps.transfers.begin(&mut context, client);
                     None
                 }
-                Action::Turn(client) => {
-                    apps.transfers.take_turn(&mut context, client);
+                Action::Turn(profile) => {
+                    apps.transfers.go_on(&mut context, profile);
                     None
                 }
                 Action::Answer(client) => {

@@ -25,7 +25,7 @@ pub enum Action {
     Gate(u32),
     /// This client begins its next transfer.
     Begin(u32),
-    /// The program behind this client comes to what it has to do for it.
+    /// The program behind the clients of this profile has done what it had to do, and goes on.
     Turn(u32),
     /// The server of this client has its answer.
     Answer(u32),

@@ -2,6 +2,8 @@
 //! Clients: each moves a number of transfers, one after the other, from one host to another, over
 //! one connection or a new one each time.
 
+use std::collections::VecDeque;
+
 use super::{Context, TransferCounters};
 use crate::distribution::Draws;
 use crate::packet::FlowId;
@@ -32,8 +34,17 @@ pub struct ClientProfile {
     /// each has completed the last; `None`: each client's begins on its own.
     pub barrier: Option<Draws>,
     /// One program is behind all its clients and servers, which takes this time for each thing that it
-    /// does, picoseconds; `None`: it does all at once.
-    pub event_loop: Option<Draws>,
+    /// does; `None`: it does all at once.
+    pub event_loop: Option<LoopTimes>,
+}
+
+/// What the program behind the clients of a profile takes, picoseconds.
+#[derive(Clone, Debug)]
+pub struct LoopTimes {
+    /// To open a connection.
+    pub connect: Draws,
+    /// For all else.
+    pub other: Draws,
 }
 
 impl ClientProfile {
@@ -86,21 +97,49 @@ pub(super) enum Step {
     Answer,
 }
 
-/// The program behind the clients of a profile.
+/// The program behind the clients of a profile. It begins the transfers that are due, then it goes
+/// through the sockets that are ready, and so on; each time through those that there are by then.
 #[derive(Clone, Debug, Default)]
 pub struct EventLoop {
-    /// When it has done what it has to do.
-    free: Time,
-    turns: u32,
+    /// Clients whose transfer is due.
+    due: VecDeque<u32>,
+    /// Clients that it has something else to do for.
+    ready: VecDeque<u32>,
+    /// It begins transfers now.
+    begins: bool,
+    /// How many clients it goes through before it turns to the others.
+    left: usize,
+    /// It does something.
+    pub is_busy: bool,
+    /// Things that it has done.
+    pub turns: u32,
 }
 
 impl EventLoop {
-    /// When it comes to the next thing, which takes `took`.
-    pub fn turn(&mut self, now: Time, took: &Draws) -> Time {
-        let at = self.free.max(now);
-        self.free = at.saturating_add(Time(took.draw(0, self.turns)));
+    /// It has something to do for a client.
+    pub(super) fn add(&mut self, client: u32, step: Step) {
+        match step {
+            Step::Begin => self.due.push_back(client),
+            Step::Write | Step::Answer => self.ready.push_back(client),
+        }
+    }
+
+    /// The client that it comes to now; `None`: it has nothing to do.
+    pub fn next(&mut self) -> Option<u32> {
+        if self.left == 0 {
+            self.begins = !self.begins && !self.due.is_empty() || self.ready.is_empty();
+            self.left = self.queue().len();
+        }
+        self.left = self.left.checked_sub(1)?;
         self.turns = self.turns.wrapping_add(1);
-        at
+        self.queue().pop_front()
+    }
+
+    fn queue(&mut self) -> &mut VecDeque<u32> {
+        match self.begins {
+            true => &mut self.due,
+            false => &mut self.ready,
+        }
     }
 }
 
@@ -192,5 +231,28 @@ impl Client {
             counted.waits.server = think.lasted(context.now);
         }
         counted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What becomes due or ready while the program goes through the others waits for the next time.
+    #[test]
+    fn transfers_that_are_due_and_sockets_that_are_ready_take_turns() {
+        let mut program = EventLoop::default();
+        assert_eq!(program.next(), None);
+        program.add(0, Step::Begin);
+        assert_eq!(program.next(), Some(0));
+        for (client, step) in [(1, Step::Begin), (2, Step::Begin), (0, Step::Write)] {
+            program.add(client, step);
+        }
+        assert_eq!(program.next(), Some(0));
+        assert_eq!(program.next(), Some(1));
+        program.add(3, Step::Begin);
+        program.add(1, Step::Answer);
+        let order: Vec<_> = std::iter::from_fn(|| program.next()).collect();
+        assert_eq!(order, [2, 1, 3]);
     }
 }

@@ -14,7 +14,7 @@ mod message;
 mod records;
 mod transfers;
 
-pub use client::{Barrier, ClientProfile, ENDLESS, Generator, ServerThink, Transfer};
+pub use client::{Barrier, ClientProfile, ENDLESS, Generator, LoopTimes, ServerThink, Transfer};
 pub use datagrams::{Datagrams, Gaps};
 pub use jobs::{Due, Gate, JobGraph, JobRecord, JobRow, JobSource, JobTransfer, Jobs};
 pub use message::Message;

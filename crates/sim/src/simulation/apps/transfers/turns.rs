@@ -20,20 +20,37 @@ impl Transfers {
     pub(super) fn await_turn(&mut self, context: &mut Context, index: u32, step: Step) {
         let client = &mut self.clients[index as usize];
         client.step = step;
-        let profile = client.profile as usize;
-        let at = match &self.profiles[profile].event_loop {
-            None => context.now,
-            Some(took) => self.loops[profile].turn(context.now, took),
-        };
-        if at == context.now {
-            self.take_turn(context, index);
-        } else {
-            context.at(at, Action::Turn(index));
+        let profile = client.profile;
+        if self.profiles[profile as usize].event_loop.is_none() {
+            return self.take_turn(context, index);
+        }
+        let event_loop = &mut self.loops[profile as usize];
+        event_loop.add(index, step);
+        if !event_loop.is_busy {
+            self.go_on(context, profile);
         }
     }
 
-    /// The program behind the client has come to what it has to do for it.
-    pub fn take_turn(&mut self, context: &mut Context, index: u32) {
+    /// The program behind a profile has done what it had to do, and comes to the next client.
+    pub fn go_on(&mut self, context: &mut Context, profile: u32) {
+        let event_loop = &mut self.loops[profile as usize];
+        let next = event_loop.next();
+        event_loop.is_busy = next.is_some();
+        let times = &self.profiles[profile as usize].event_loop;
+        let (Some(index), Some(times)) = (next, times) else {
+            return;
+        };
+        let client = &self.clients[index as usize];
+        let took = match client.step {
+            Step::Begin if client.data.is_none() => &times.connect,
+            _ => &times.other,
+        };
+        let took = Time(took.draw(0, event_loop.turns));
+        context.at(context.now.saturating_add(took), Action::Turn(profile));
+        self.take_turn(context, index);
+    }
+
+    fn take_turn(&mut self, context: &mut Context, index: u32) {
         match self.clients[index as usize].step {
             Step::Begin => self.begin_now(context, index),
             Step::Write => self.write(context, index),
