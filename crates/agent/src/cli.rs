@@ -68,9 +68,11 @@ fn join_negative(words: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
         text.len() > 2 && text.starts_with("--") && !text.contains('=')
     };
     let mut joined: Vec<OsString> = Vec::new();
+    let mut are_options = true;
     for word in words {
+        are_options &= word != "--";
         match joined.last_mut() {
-            Some(option) if is_negative(&word) && is_option(option) => {
+            Some(option) if are_options && is_negative(&word) && is_option(option) => {
                 option.push("=");
                 option.push(word);
             }

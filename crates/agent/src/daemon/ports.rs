@@ -31,6 +31,9 @@ use crate::port::timer::TIMER;
 /// A folder among a port's pins, which marks it as attached by the daemon.
 pub const MARK: &str = "by_daemon";
 
+/// How often it waits again for the lock that it gave way with, before it leaves the rest of a round.
+const RETRIES: u32 = 12;
+
 /// Pause between looks at the hooks of all ports, which take a call of the kernel for each, and more
 /// where it deletes interfaces at the same time.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -199,9 +202,9 @@ impl Ports {
         if !moves.is_empty() {
             self.rename(&lock)?;
         }
-        for interface in gone {
+        for (interface, inode) in gone {
             lock = self.give_way(lock)?;
-            if !self.is_marked(&interface) {
+            if self.pins.inode(&interface) != inode || !self.is_marked(&interface) {
                 continue;
             }
             // Its name may never come back, and its slot is needed.
@@ -210,7 +213,6 @@ impl Ports {
         }
         self.adopt();
         for (interface, index) in to_attach(self) {
-            systemd::watchdog();
             lock = self.give_way(lock)?;
             let Some((_, port)) = config.port_of(&interface) else {
                 continue;
@@ -227,7 +229,6 @@ impl Ports {
             self.adopt_port(&interface);
         }
         for interface in self.unconfigured(config) {
-            systemd::watchdog();
             lock = self.give_way(lock)?;
             if !self.is_marked(&interface) {
                 continue;
@@ -245,11 +246,20 @@ impl Ports {
     /// Lets another process change ports that waits for it: in a round of hundreds of ports it would give
     /// up. It may rename ports, attach some that are to be kept alive from now on, and detach others.
     fn give_way(&mut self, lock: PinsLock) -> Result<PinsLock> {
+        systemd::watchdog();
         if !self.pins.is_awaited() {
             return Ok(lock);
         }
         drop(lock);
-        let lock = self.pins.lock()?;
+        let mut lock = self.pins.lock();
+        for _ in 0..RETRIES {
+            if lock.is_ok() {
+                break;
+            }
+            systemd::watchdog();
+            lock = self.pins.lock();
+        }
+        let lock = lock?;
         self.rename(&lock)?;
         self.adopt();
         Ok(lock)
@@ -315,13 +325,20 @@ impl Ports {
         hooks.ifindex == index && hooks.are_ours()
     }
 
-    /// Ports that the daemon attached, and whose interfaces are gone.
-    fn gone(&self, config: &Config, located: &[(String, Location)], links: &[Link]) -> Vec<String> {
+    /// Ports that the daemon attached, and whose interfaces are gone; and what their pins are, as a name may
+    /// become another port's.
+    fn gone(
+        &self,
+        config: &Config,
+        located: &[(String, Location)],
+        links: &[Link],
+    ) -> Vec<(String, Option<u64>)> {
         let is_gone = |(interface, location): &&(String, Location)| {
             is_gone(config, interface, *location, links) && self.is_marked(interface)
         };
         let gone = located.iter().filter(is_gone);
-        gone.map(|(interface, _)| interface.clone()).collect()
+        gone.map(|(interface, _)| (interface.clone(), self.pins.inode(interface)))
+            .collect()
     }
 
     /// Ports that a configuration once had.

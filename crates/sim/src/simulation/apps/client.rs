@@ -97,16 +97,16 @@ pub(super) enum Step {
     Answer,
 }
 
-/// The program behind the clients of a profile. It begins the transfers that are due, then it goes
-/// through the sockets that are ready, and so on; each time through those that there are by then.
+/// The program behind the clients of a profile. It begins the transfers and sends the answers that are
+/// due, then it goes through the sockets that are ready, and so on; each time those that there are by then.
 #[derive(Clone, Debug, Default)]
 pub struct EventLoop {
-    /// Clients whose transfer is due.
+    /// Clients whose transfer is due, or an answer after a pause.
     due: VecDeque<u32>,
     /// Clients that it has something else to do for.
     ready: VecDeque<u32>,
-    /// It begins transfers now.
-    begins: bool,
+    /// It does what is due now.
+    is_at_due: bool,
     /// How many clients it goes through before it turns to the others.
     left: usize,
     /// It does something.
@@ -117,17 +117,17 @@ pub struct EventLoop {
 
 impl EventLoop {
     /// It has something to do for a client.
-    pub(super) fn add(&mut self, client: u32, step: Step) {
-        match step {
-            Step::Begin => self.due.push_back(client),
-            Step::Write | Step::Answer => self.ready.push_back(client),
+    pub fn add(&mut self, client: u32, is_due: bool) {
+        match is_due {
+            true => self.due.push_back(client),
+            false => self.ready.push_back(client),
         }
     }
 
     /// The client that it comes to now; `None`: it has nothing to do.
     pub fn next(&mut self) -> Option<u32> {
         if self.left == 0 {
-            self.begins = !self.begins && !self.due.is_empty() || self.ready.is_empty();
+            self.is_at_due = !self.is_at_due && !self.due.is_empty() || self.ready.is_empty();
             self.left = self.queue().len();
         }
         self.left = self.left.checked_sub(1)?;
@@ -136,7 +136,7 @@ impl EventLoop {
     }
 
     fn queue(&mut self) -> &mut VecDeque<u32> {
-        match self.begins {
+        match self.is_at_due {
             true => &mut self.due,
             false => &mut self.ready,
         }
@@ -240,18 +240,18 @@ mod tests {
 
     /// What becomes due or ready while the program goes through the others waits for the next time.
     #[test]
-    fn transfers_that_are_due_and_sockets_that_are_ready_take_turns() {
+    fn what_is_due_and_sockets_that_are_ready_take_turns() {
         let mut program = EventLoop::default();
         assert_eq!(program.next(), None);
-        program.add(0, Step::Begin);
+        program.add(0, true);
         assert_eq!(program.next(), Some(0));
-        for (client, step) in [(1, Step::Begin), (2, Step::Begin), (0, Step::Write)] {
-            program.add(client, step);
+        for (client, is_due) in [(1, true), (2, true), (0, false)] {
+            program.add(client, is_due);
         }
         assert_eq!(program.next(), Some(0));
         assert_eq!(program.next(), Some(1));
-        program.add(3, Step::Begin);
-        program.add(1, Step::Answer);
+        program.add(3, true);
+        program.add(1, false);
         let order: Vec<_> = std::iter::from_fn(|| program.next()).collect();
         assert_eq!(order, [2, 1, 3]);
     }

@@ -24,8 +24,10 @@ impl Transfers {
         if self.profiles[profile as usize].event_loop.is_none() {
             return self.take_turn(context, index);
         }
+        let has_thought = |think: ServerThink| think.until == context.now;
+        let is_due = step == Step::Begin || client.server_think.is_some_and(has_thought);
         let event_loop = &mut self.loops[profile as usize];
-        event_loop.add(index, step);
+        event_loop.add(index, is_due);
         if !event_loop.is_busy {
             self.go_on(context, profile);
         }
