@@ -47,18 +47,6 @@ start = "0 s"
 """
 
 
-LABORATORY = {"test_lab_fabric", "test_lab_ovs"}
-"""Files whose tests make laboratories, of which a machine has one at a time."""
-
-
-def pytest_collection_modifyitems(items):
-    """Of several workers one plays all tests of a file, which share what takes long to make."""
-    for item in items:
-        file = item.path.stem
-        group = "laboratory" if file in LABORATORY else file
-        item.add_marker(pytest.mark.xdist_group(group))
-
-
 @pytest.fixture(autouse=True, scope="session")
 def _ctrl_c_interrupts():
     """Background jobs of a shell ignore SIGINT, and so would the tests and their children."""
