@@ -5,8 +5,9 @@ Plays each cell that `calibrate.py --on sim` finds apart once more in the simula
 times of the laboratory's programs and links: one process that takes 25 to 110 us from one event to
 the next (in calibrate.py 25 or 50 in the mean; connects on persistent connections keep their 75);
 nginx with ab or wrk that take half or twice as long, times that do not vary, or vary more; a jitter
-of 10 or 25 us on the hosts' links. A number is explained if with one of these it is within the tolerance of the kernel's, or if the kernel's is
-between two of them. Takes half a minute and needs no privileges.
+of 10 or 25 us on the hosts' links. A number is explained if with one of these it is within the
+tolerance of the kernel's, or if the kernel's is between two of them. Takes half a minute and needs
+no privileges.
 """
 
 import argparse
