@@ -5,6 +5,7 @@ The scheduler reassigns a dead worker's tasks. A worker computes what this machi
 refuses if it has another version of Penstock.
 """
 
+import contextlib
 import importlib
 import logging
 import socket
@@ -91,13 +92,16 @@ def _result(future: Any, address: str) -> Row | BaseException:  # noqa: ANN401 (
     Raises:
         RunError: no other future will have a row either.
     """
-    if future.status == "finished":
-        row: Row = future.result()
-        return row
-    if future.status != "error":
+    error = None
+    with contextlib.suppress(OSError):  # the connection, lost between the news and the row
+        if future.status == "finished":
+            row: Row = future.result()
+            return row
+        if future.status == "error":
+            error = future.exception()
+    if error is None:
         message = f"cluster {address}: the connection was lost; finished runs are kept"
         raise RunError(message)
-    error = future.exception()
     if isinstance(error, _UnfitWorkerError):
         message = f"cluster {address}: a worker {error}"
         raise RunError(message)
