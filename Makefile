@@ -46,7 +46,7 @@ test: build lab lint .venv/.lab .venv/.browser ## Run all checks: format, lint, 
 	@$(MAKE) --no-print-directory -C rtl params
 	@$(MAKE) --no-print-directory -j $(shell nproc) -C rtl fast CASES=2 VENV=$(CURDIR)/.venv
 	@echo "== Python tests, the command line end to end, the laboratory, what packages bring"
-	@$(ROOT) $(BIN)/pytest --quiet python/tests packaging/tests/test_{alerts,services,versions}.py
+	@$(ROOT) $(BIN)/pytest --quiet --numprocesses 2 python/tests packaging/tests/test_{alerts,services,versions}.py
 
 build: .venv/.built ## Build the simulator and the command .venv/bin/penstock
 

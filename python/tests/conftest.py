@@ -6,6 +6,7 @@ import signal
 
 import hypothesis
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from penstock import stats, tables
 from penstock.execution import threads
@@ -45,6 +46,18 @@ from = "senders[2..8]"
 to = "receivers[2..8]"
 start = "0 s"
 """
+
+
+class Files(LoadFileScheduling):
+    """One worker plays all tests of a file, and one all that want the machine's one laboratory."""
+
+    def _split_scope(self, nodeid):
+        file = super()._split_scope(nodeid)
+        return "the laboratory" if "/test_lab_" in file else file
+
+
+def pytest_xdist_make_scheduler(config, log):
+    return Files(config, log)
 
 
 @pytest.fixture(autouse=True, scope="session")
