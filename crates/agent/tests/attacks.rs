@@ -246,7 +246,8 @@ fn forged_syns_take_nothing_from_flows() {
     let port = lab.agent().port("right");
     let (mut counted, mut half_open) = (Vec::new(), 0);
     let usual = bulk.goodput();
-    // Noise takes away, and never gives: the best of three.
+    // In a span flows get 0.8 to 1.1 of the usual; were half-open flows counted, they would get a tenth.
+    let least = 0.7;
     let is_kept = (1..=3).any(|number| {
         println!("FairQ, round {number}:");
         let kept = round(&lab, &bulk, usual, &mut || {
@@ -254,9 +255,9 @@ fn forged_syns_take_nothing_from_flows() {
             counted.push(state.flows);
             half_open = half_open.max(state.half_open);
         });
-        kept.small >= 0.95 * unavoidable.small.min(1.0)
-            && kept.large >= 0.95 * unavoidable.large.min(1.0)
-            && kept.after >= 0.95
+        kept.small >= least * unavoidable.small.min(1.0)
+            && kept.large >= least * unavoidable.large.min(1.0)
+            && kept.after >= least
     });
     assert!(is_kept, "flows lose goodput to forged SYNs");
     assert!(
