@@ -80,6 +80,11 @@ pub struct ServerThink {
 }
 
 impl ServerThink {
+    /// Whether the answer is due at `now`.
+    pub fn ends(&self, now: Time) -> bool {
+        self.until == now
+    }
+
     /// How long it has lasted at `now`.
     pub fn lasted(&self, now: Time) -> Time {
         self.until.min(now).saturating_sub(self.from)

@@ -24,8 +24,8 @@ impl Transfers {
         if self.profiles[profile as usize].event_loop.is_none() {
             return self.take_turn(context, index);
         }
-        let has_thought = |think: ServerThink| think.until == context.now;
-        let is_due = step == Step::Begin || client.server_think.is_some_and(has_thought);
+        let thinks = client.server_think;
+        let is_due = step == Step::Begin || thinks.is_some_and(|think| think.ends(context.now));
         let event_loop = &mut self.loops[profile as usize];
         event_loop.add(index, is_due);
         if !event_loop.is_busy {
@@ -150,7 +150,7 @@ impl Transfers {
     /// The server has thought: it answers, unless the transfer is over.
     pub fn end_think(&mut self, context: &mut Context, index: u32) {
         let think = self.clients[index as usize].server_think;
-        if think.is_some_and(|think| think.until == context.now) {
+        if think.is_some_and(|think| think.ends(context.now)) {
             self.await_turn(context, index, Step::Answer);
         }
     }
