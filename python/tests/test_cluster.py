@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from distributed.client import FutureCancelledError
+from distributed.comm import CommClosedError
 from polars.testing import assert_frame_equal
 
 from penstock import _native, api, cli, execution
 from penstock.errors import RunError, ScenarioError
+from penstock.execution import dask_cluster
 
 from .conftest import SMALL
 from .test_sweep import measured
@@ -133,3 +136,19 @@ def test_a_scheduler_that_dies_ends_the_sweep_in_one_line(cluster, small):
     cluster.scheduler.kill()
     with pytest.raises(RunError, match="the connection was lost"):
         list(rows)
+
+
+class Lost(NamedTuple):
+    """A future whose row was announced, and is then out of reach."""
+
+    error: Exception
+    status: str = "finished"
+
+    def result(self):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [CommClosedError("reset"), FutureCancelledError("key", "lost")])
+def test_a_connection_lost_before_a_row_arrives_is_one_line(error):
+    with pytest.raises(RunError, match="the connection was lost"):
+        dask_cluster._result(Lost(error), "tcp://127.0.0.1:1")

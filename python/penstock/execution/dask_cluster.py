@@ -10,6 +10,7 @@ import importlib
 import logging
 import socket
 from collections.abc import Sequence
+from concurrent.futures import CancelledError
 from typing import Any
 
 from penstock import _native
@@ -93,7 +94,8 @@ def _result(future: Any, address: str) -> Row | BaseException:  # noqa: ANN401 (
         RunError: no other future will have a row either.
     """
     error = None
-    with contextlib.suppress(OSError):  # the connection, lost between the news and the row
+    # The connection may be lost after the future has finished and before its row arrives.
+    with contextlib.suppress(OSError, CancelledError):
         if future.status == "finished":
             row: Row = future.result()
             return row
