@@ -246,7 +246,8 @@ fn forged_syns_take_nothing_from_flows() {
     let port = lab.agent().port("right");
     let (mut counted, mut half_open) = (Vec::new(), 0);
     let usual = bulk.goodput();
-    // In a span flows get 0.8 to 1.1 of the usual; were half-open flows counted, they would get a tenth.
+    // With or without a flood, a span has 0.8 to 1.1 of the usual goodput, and three rounds are played, as one
+    // may be unlucky. If half-open flows were counted, it would be a tenth.
     let least = 0.7;
     let is_kept = (1..=3).any(|number| {
         println!("FairQ, round {number}:");
