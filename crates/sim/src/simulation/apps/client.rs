@@ -80,11 +80,6 @@ pub struct ServerThink {
 }
 
 impl ServerThink {
-    /// Whether the answer is due at `now`.
-    pub fn ends(&self, now: Time) -> bool {
-        self.until == now
-    }
-
     /// How long it has lasted at `now`.
     pub fn lasted(&self, now: Time) -> Time {
         self.until.min(now).saturating_sub(self.from)
@@ -236,6 +231,11 @@ impl Client {
             counted.waits.server = think.lasted(context.now);
         }
         counted
+    }
+
+    /// Whether the server's pause ends at `now`.
+    pub fn has_thought(&self, now: Time) -> bool {
+        self.server_think.is_some_and(|think| think.until == now)
     }
 }
 

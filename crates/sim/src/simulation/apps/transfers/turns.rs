@@ -24,8 +24,7 @@ impl Transfers {
         if self.profiles[profile as usize].event_loop.is_none() {
             return self.take_turn(context, index);
         }
-        let thinks = client.server_think;
-        let is_due = step == Step::Begin || thinks.is_some_and(|think| think.ends(context.now));
+        let is_due = step == Step::Begin || client.has_thought(context.now);
         let event_loop = &mut self.loops[profile as usize];
         event_loop.add(index, is_due);
         if !event_loop.is_busy {
@@ -149,8 +148,7 @@ impl Transfers {
 
     /// The server has thought: it answers, unless the transfer is over.
     pub fn end_think(&mut self, context: &mut Context, index: u32) {
-        let think = self.clients[index as usize].server_think;
-        if think.is_some_and(|think| think.ends(context.now)) {
+        if self.clients[index as usize].has_thought(context.now) {
             self.await_turn(context, index, Step::Answer);
         }
     }
