@@ -185,6 +185,9 @@ test-chart: build lab .venv/.packaging target/go/bin/helm target/go/bin/actionli
 bench-cni: build lab target/go/bin/cnitool ## Compare penstock-cni with the standard bandwidth plugin (root, Go)
 	@$(ROOT) env "PATH=$(PATH)" $(BIN)/python evidence/kubernetes/bandwidth.py
 
+# Millions of cases are worth more optimization than tests have.
+fuzz-datapath fuzz-controller: export CARGO_PROFILE_TEST_OPT_LEVEL := 1
+
 fuzz-datapath: .venv/.datapath ## Fuzz the datapath with 10 million packets (root)
 	@PENSTOCK_FUZZ_PACKETS=10000000 cargo test --quiet --package penstockd --test fuzz -- --nocapture
 
