@@ -128,16 +128,6 @@ def test_without_dask_the_error_names_what_to_install(small, monkeypatch):
         list(execution.execute(api.prepare(small).tasks, cluster="tcp://127.0.0.1:1"))
 
 
-def test_a_scheduler_that_dies_ends_the_sweep_in_one_line(cluster, small):
-    """The last test: it leaves no cluster."""
-    tasks = api.prepare(small, seeds=20, overrides={"duration": "5 s"}).tasks
-    rows = execution.execute(tasks, cluster=cluster.address)
-    next(rows)
-    cluster.scheduler.kill()
-    with pytest.raises(RunError, match="the connection was lost"):
-        list(rows)
-
-
 class Lost(NamedTuple):
     """A future whose row was announced, and is then out of reach."""
 
@@ -152,3 +142,13 @@ class Lost(NamedTuple):
 def test_a_connection_lost_before_a_row_arrives_is_one_line(error):
     with pytest.raises(RunError, match="the connection was lost"):
         dask_cluster._result(Lost(error), "tcp://127.0.0.1:1")
+
+
+def test_a_scheduler_that_dies_ends_the_sweep_in_one_line(cluster, small):
+    """The last test: it leaves no cluster."""
+    tasks = api.prepare(small, seeds=20, overrides={"duration": "5 s"}).tasks
+    rows = execution.execute(tasks, cluster=cluster.address)
+    next(rows)
+    cluster.scheduler.kill()
+    with pytest.raises(RunError, match="the connection was lost"):
+        list(rows)
