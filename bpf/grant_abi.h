@@ -16,7 +16,7 @@
 
 enum grant_abi {
 	GRANT_SILENCED = 0, /* by the agent, for programs that may still run */
-	GRANT_ABI = 8,
+	GRANT_ABI = 9,
 };
 
 /* Map `grant_config`, one element; the agent writes it whole, then runs `grant_reset` if it

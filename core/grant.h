@@ -81,13 +81,17 @@
 CORE_INLINE void grant_configure(struct grant_port *port, const struct grant_params *p,
 				 u64 rate_bps, _Bool never_shrinks)
 {
-	u32 i, common = min_u32(grant_last_level(p), GRANT_COMMON_LEVELS);
+	u32 i, common, brief;
 
 	port->rate_bps = in_range(rate_bps, 1000, 1000000000000);
 	port->never_shrinks = never_shrinks;
 	grant_derive(port, p);
-	/* Until sizes are known, what is common runs to completion, then the shorter ones go first.
+	/*
+	 * Until sizes are known, what is common, and does not take a slow link for long, runs to
+	 * completion, then the shorter ones go first.
 	 */
+	brief = grant_level((u32)grant_bytes_in(port->rate_bps, GRANT_COMMON_NS)) + 1;
+	common = min_u32(grant_last_level(p), min_u32(brief, GRANT_COMMON_LEVELS));
 	for (i = 0; i < GRANT_LEVELS; i++) {
 		port->order[i] = (u8)(i < common ? common - 1 - i : i);
 		port->reach[i] = GRANT_LEVELS - 1;
@@ -273,13 +277,18 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 	 * A request behind all data: the end of the last message was not seen as such. Its sender
 	 * may still use the credit that is left, which stays its own. A full segment is no request:
 	 * both ends may send at once. Nor is what comes while the sender may not send, or has just
-	 * been let: a receiver that reports what it has read.
+	 * been let, unless its last segment may have ended a message: a receiver that reports what
+	 * it has read.
 	 */
 	if (packet->payload && packet->payload < grant_mss(f) && f->attained &&
-	    packet->ack == f->seen && f->state == GRANT_ACTIVE &&
-	    elapsed_ns(f->since_ns, packet->now_ns) >= port->idle_ns) {
+	    packet->ack == f->seen &&
+	    (f->shown & GRANT_MAY_END ||
+	     (f->state == GRANT_ACTIVE &&
+	      elapsed_ns(f->since_ns, packet->now_ns) >= port->idle_ns))) {
 		grant_end_message(port, f);
 		f->attained = 0;
+		if (f->state == GRANT_WAITING)
+			grant_ask(port, p, flows, index, packet->now_ns);
 	}
 	answers = f->flags & GRANT_CLIENT ||
 		  (f->flags & GRANT_OPENER && grant_openers_are_brief(port));

@@ -12,6 +12,8 @@
 CORE_INLINE void grant_note_edge(struct grant_flow *f)
 {
 	f->last = f->edge + grant_beyond(f->last, f->edge);
+	f->shown = (u16)(min_u32(grant_beyond(f->most, f->last), grant_unit(f) - 1) |
+			 (f->shown & GRANT_MAY_END));
 }
 
 CORE_INLINE void grant_forget_edge(struct grant_flow *f)
@@ -39,21 +41,26 @@ CORE_INLINE void grant_note_mss(struct grant_flow *f, const struct grant_packet 
 
 /*
  * Whether a segment that is new, up to `end`, ends a message: a short one, with PSH. It may have
- * been cut by the window of this grant or of the last, which is larger than the credit by less than
- * a unit of the scale; or be the rest of such a one. Between them may be many, as a sender puts
- * segments together before it cuts them.
+ * been cut by the window of this grant or of the last, which may be larger than the credit, by less
+ * than a unit of the scale; or be the rest of such a one. Between them may be many, as a sender
+ * puts segments together before it cuts them. One that only lacks what options take may end it:
+ * then a request that follows shows that it did.
  */
 CORE_INLINE _Bool grant_ends_message(struct grant_flow *f, const struct grant_packet *packet,
 				     u32 end)
 {
-	u32 mss = grant_mss(f), unit = grant_unit(f);
+	u32 mss = grant_mss(f);
 	u32 tail = packet->payload % mss, rest = (f->cut + tail) % mss;
-	_Bool is_cut = !grant_beyond(f->edge, end) || end - f->last < unit;
+	u32 shown = f->shown & (GRANT_MAY_END - 1);
+	_Bool is_cut = !grant_beyond(f->edge, end) || end - f->last <= shown, may_end;
 
+	f->shown = (u16)shown;
 	if (!tail)
 		return 0;
-	f->cut = is_cut ? rest : 0;
-	return packet->flags & TCP_FLAG_PSH && !is_cut && rest && tail + GRANT_OPTION_BYTES < mss;
+	f->cut = (u16)(is_cut ? rest : 0);
+	may_end = packet->flags & TCP_FLAG_PSH && !is_cut && rest;
+	f->shown |= (u16)choose_u32(may_end, GRANT_MAY_END, 0);
+	return may_end && tail + GRANT_OPTION_BYTES < mss;
 }
 
 #endif

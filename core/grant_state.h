@@ -17,9 +17,10 @@
 #define GRANT_ON_TIME	    GRANT_LEVELS       /* list of active flows */
 #define GRANT_LATE	    (GRANT_LEVELS + 1) /* of those whose grant had to be sent again */
 #define GRANT_LATE_LEVEL    (GRANT_LEVELS - 1) /* of late flows that wait again */
-#define GRANT_TURN_LEVEL    11u /* from here on, 1 MiB, flows of a level take turns */
-#define GRANT_COMMON_LEVELS 9u	/* up to 256 KiB */
-#define GRANT_RESENDS	    3u	/* of a grant without effect, before it lapses */
+#define GRANT_TURN_LEVEL    11u	      /* from here on, 1 MiB, flows of a level take turns */
+#define GRANT_COMMON_LEVELS 9u	      /* up to 256 KiB */
+#define GRANT_COMMON_NS	    10000000u /* in which the link carries what is common, too */
+#define GRANT_RESENDS	    3u	      /* of a grant without effect, before it lapses */
 #define GRANT_FIRST_TURNS   8u	/* one of so many grants of `long_share` is for the first level */
 #define GRANT_BURST	    8u	/* calls of grant_next for each packet */
 #define GRANT_LEARN_FROM    32u /* messages that ended or are longer than the common ones */
@@ -108,6 +109,8 @@ enum grant_state {
 #define GRANT_OPENER	0x40u /* its sender opened the connection, and is in its first message */
 #define GRANT_CLIENT	0x80u /* its first message was short: what the other end sends are answers */
 #define GRANT_LASTING	(GRANT_QUIET | GRANT_CLOSING | GRANT_OPENER | GRANT_CLIENT)
+/* Of a flow's `shown`: what passed last may be a message's last segment. */
+#define GRANT_MAY_END (1u << 15)
 
 /* Sequence numbers are those of the data, except `seq` and `ts_*`, which are for the ACKs. */
 struct grant_flow {
@@ -132,7 +135,8 @@ struct grant_flow {
 	u8 flags;  /* GRANT_HANDSHAKE ... */
 	u32 last;  /* `edge` before it moved */
 	u32 owner; /* the caller's; grant_begin zeroes it */
-	u32 cut;   /* bytes of a segment that windows cut, of which the rest has not passed */
+	u16 cut;   /* bytes of a segment that windows cut, of which the rest has not passed */
+	u16 shown; /* bytes beyond `last` that its sender was shown; and GRANT_MAY_END */
 	u32 run;   /* bytes sent without a rest, in one message or many */
 };
 

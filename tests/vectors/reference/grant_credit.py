@@ -48,7 +48,7 @@ class Credit:
     )
 
     def __post_init__(self) -> None:
-        self.order = Order(self.p["levels"])
+        self.order = Order(self.p["levels"], self.bytes_in(10_000_000))
 
     def bytes_in(self, time_ns: int) -> int:
         return (self.rate // 1024) * min(time_ns, 10**9) // 7_812_500

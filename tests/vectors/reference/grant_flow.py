@@ -40,7 +40,9 @@ class Flow:
     most: int
     ack: int
     last: int = 0
+    shown: int = 0
     cut: int = 0
+    may_end: bool = False
     seq: int = 0
     stamps: tuple[int, int] = (0, 0)
     attained: int = 0
@@ -68,6 +70,7 @@ class Flow:
     def note_edge(self) -> None:
         """Its sender may have filled the window up to the edge, which is to move."""
         self.last = self.last if beyond(self.last, self.edge) else self.edge
+        self.shown = min(beyond(self.most, self.last), self.unit - 1)
 
     def forget_edge(self) -> None:
         self.last = (self.seen - 2**14) % WORD
@@ -81,15 +84,17 @@ class Flow:
         if goes_on and named - OPTIONS <= payload <= named:
             self.mss = payload
 
-    def ends(self, end: int, payload: int) -> bool:
+    def ends(self, end: int, payload: int, *, pushes: bool) -> bool:
         """Whether a short segment ends a message: no window cut it, or what it is left of."""
         tail = payload % self.mss
+        self.may_end = False
         if not tail:
             return False
-        is_cut = not beyond(self.edge, end) or (end - self.last) % WORD < self.unit
+        is_cut = not beyond(self.edge, end) or (end - self.last) % WORD <= self.shown
         rest = (self.cut + tail) % self.mss
         self.cut = rest if is_cut else 0
-        return not is_cut and rest > 0 and tail < self.mss - OPTIONS
+        self.may_end = pushes and not is_cut and rest > 0
+        return self.may_end and tail < self.mss - OPTIONS
 
     @property
     def offered(self) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from .grant_flow import KILO, LEVELS, level_of
 
 COMMON = 9
-"""Levels of common messages, up to 256 KiB."""
+"""Levels of common messages, up to 256 KiB, at most; at slow links up to what these carry in 10 ms."""
 PRIOR = 8
 """Beyond the largest message that ended, as if so many had been seen in each level, half of which
 ended in it."""
@@ -16,14 +16,16 @@ ended in it."""
 class Order:
     levels: int
     """Of these, the last is always served last."""
+    brief: int
+    """Bytes that the link carries in 10 ms."""
     messages: int = 0
     ended: list[int] = field(default_factory=lambda: [0] * LEVELS)
     passed: list[int] = field(default_factory=lambda: [0] * LEVELS)
     reach: list[int] = field(default_factory=lambda: [LEVELS - 1] * LEVELS)
 
     def __post_init__(self) -> None:
-        # Until sizes are known: up to 256 KiB the longer message first, then the shorter one.
-        common = min(self.last, COMMON)
+        # Until sizes are known: of common ones the longer message first, then the shorter one.
+        common = min(self.last, COMMON, level_of(self.brief) + 1)
         self.order = [*reversed(range(common)), *range(common, LEVELS)]
 
     @property

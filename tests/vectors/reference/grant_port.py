@@ -112,9 +112,11 @@ class Port(Turns):
             return x["window"]
         is_request = 0 < x["payload"] < flow.mss and x["ack"] == flow.seen
         rests = flow.state == ACTIVE and x["now_ns"] - flow.since >= self.idle_ns
-        if is_request and rests and flow.attained:
+        if is_request and (rests or flow.may_end) and flow.attained:
             self.end_message(flow)
             flow.attained = 0
+            if flow.state == WAITING:
+                self.ask(number, x["now_ns"])
         answered = {QUIET, CLIENT} | ({OPENER} if self.openers_are_brief else set())
         if flow.state == IDLE and x["payload"] > 0 and not flow.marks & answered:
             self.ask(number, x["now_ns"])
@@ -172,7 +174,7 @@ class Port(Turns):
             return  # no receiver takes it
         flow.note_mss(x["mss"], x["payload"], not x["flags"] & PSH)
         fresh = beyond(end, flow.seen)
-        is_end = fresh > 0 and flow.ends(end, x["payload"]) and bool(x["flags"] & PSH)
+        is_end = fresh > 0 and flow.ends(end, x["payload"], pushes=bool(x["flags"] & PSH))
         is_last = is_fin or is_end
         opens = HANDSHAKE in flow.marks
         opens = opens and (flow.edge == flow.seen or not self.openers_are_brief)

@@ -193,6 +193,73 @@ fn reports_of_the_receiver_end_no_message() {
     assert_eq!(bytes_after(&mut port, 1_000_000), 0);
 }
 
+/// A last segment that lacks only what options may take ends a message, if a request follows at once:
+/// or the next answer would go on in a level behind those of the same length.
+#[test]
+fn a_request_ends_what_may_have_ended() {
+    let attained_after = |payload: u32, flags: u8| {
+        let (view, mut port) = (View::new(), Overload::new(&[]));
+        let flow = port.ask_at(0);
+        data(&mut port, flow, 0, MSS);
+        send(&mut port, flow, MSS, payload, flags);
+        let request = Ack {
+            payload: 100,
+            ..Ack::of(MSS + payload)
+        };
+        let attained = view.flow(&port.grant, flow, "attained");
+        request.pass(&mut port, flow, QUEUED);
+        (attained, view.flow(&port.grant, flow, "attained"))
+    };
+    let (full, nearly) = (i64::from(2 * MSS), i64::from(2 * MSS - 18));
+    let last = flag::ACK | flag::PSH;
+    assert_eq!(attained_after(MSS - 18, last), (nearly, 0));
+    assert_eq!(attained_after(MSS - 18, flag::ACK), (nearly, nearly));
+    assert_eq!(attained_after(MSS, last), (full, full));
+}
+
+/// The next answer of such a flow, which waits as its credit is used up, is one that begins.
+#[test]
+fn a_flow_that_waits_at_its_end_begins_anew() {
+    let (view, mut port) = (View::new(), Overload::new(&[]));
+    let flow = port.ask_at(0);
+    let end = view.flow(&port.grant, flow, "edge") as u32 - 200;
+    data(&mut port, flow, 0, end - (MSS - 18));
+    send(
+        &mut port,
+        flow,
+        end - (MSS - 18),
+        MSS - 18,
+        flag::ACK | flag::PSH,
+    );
+    let waits_in = |port: &Overload| {
+        assert_eq!(state(&port.grant, flow), WAITING);
+        view.flow(&port.grant, flow, "level")
+    };
+    assert_eq!(waits_in(&port), 4);
+    let request = Ack {
+        payload: 100,
+        ..Ack::of(end)
+    };
+    request.pass(&mut port, flow, QUEUED);
+    assert_eq!(waits_in(&port), 0);
+    assert_eq!(view.list(&port.grant, 0), [flow]);
+}
+
+/// A window that its sender has filled, to the byte, ends nowhere behind that: a message that ends
+/// less than a unit of the scale further on was not cut.
+#[test]
+fn a_message_may_end_just_behind_a_window() {
+    let (view, mut port) = (View::new(), Overload::new(&[]));
+    let flow = port.ask_at(0);
+    let shown = view.flow(&port.grant, flow, "most") as u32;
+    let unit = 1 << SCALE;
+    data(&mut port, flow, 0, shown);
+    assert_eq!(state(&port.grant, flow), WAITING);
+    assert_eq!(port.grant.next(0, port.now_ns).unwrap().flow, flow);
+    send(&mut port, flow, shown, unit - 100, flag::ACK | flag::PSH);
+    assert_eq!(state(&port.grant, flow), IDLE);
+}
+
 /// A forged sequence number, far ahead of the receiver's, is in no grant once new data is acknowledged.
 #[test]
 fn a_forged_sequence_number_does_not_last() {

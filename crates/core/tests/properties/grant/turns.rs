@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 //! Who is served when, and with how much.
 
+use super::super::with;
 use super::overload::Overload;
 use super::{ACTIVE, MSS, RATE_BPS, SCALE, View, open};
 use penstock_core::flow::flag;
-use penstock_core::{GrantOpening, GrantPacket};
+use penstock_core::{Grant, GrantOpening, GrantPacket};
 
 /// Where a round trip holds more than the buffer, what is given in any time fits the buffer together with what
 /// the port carries in that time, and in the end the budget is given.
@@ -333,6 +334,24 @@ fn new_flows_are_served_where_pushing_ones_never_end() {
         port.send(waiting, 5000, true);
         port.grant.close(waiting);
     }
+}
+
+/// Until sizes are known what has sent the most goes first, up to 256 KiB, or, at a slow link, up to
+/// what that carries in 10 ms: or a request would wait for seconds where long flows have just begun.
+#[test]
+fn a_slow_link_serves_short_messages_first_from_the_beginning() {
+    let view = View::new();
+    let order = |rate_bps| -> Vec<i64> {
+        let grant = Grant::new(&with("grant", 128_000, &[]), rate_bps, false);
+        let get = |place| view.port.get(grant.state(), "order", place);
+        (0..10).map(get).collect()
+    };
+    assert_eq!(order(10_000_000_000), [8, 7, 6, 5, 4, 3, 2, 1, 0, 9]);
+    assert_eq!(order(200_000_000), [8, 7, 6, 5, 4, 3, 2, 1, 0, 9]);
+    assert_eq!(order(100_000_000), [7, 6, 5, 4, 3, 2, 1, 0, 8, 9]);
+    // 12.5 kB are in the level that ends at 16 KiB.
+    assert_eq!(order(10_000_000), [4, 3, 2, 1, 0, 5, 6, 7, 8, 9]);
+    assert_eq!(order(100_000), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
 }
 
 /// Equal messages run to completion once their sizes are known; in a mixture the shorter go first.
