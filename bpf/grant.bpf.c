@@ -128,11 +128,14 @@ static __always_inline int watch_data(struct __sk_buff *skb, _Bool is_behind)
 
 	if (!port_ctx_open(skb, &ctx) || !grant_ctx_open(&own))
 		return NEXT;
-	count_passing(ctx.counted, skb, !is_behind);
 	if (ctx.config->abi != PENSTOCK_ABI)
 		return pass(ctx.counted, PASS_STALE);
 	packet = &own.scratch->parsed;
 	own.scratch->queue_bytes = is_behind ? 0 : queue_read(skb, ctx.port, now_ns);
+	if (!is_behind)
+		ms_sample_follow(skb, ctx.port, stats_of(ctx.counted), own.scratch->queue_bytes,
+				 now_ns);
+	count_passing(ctx.counted, skb, !is_behind);
 	own.scratch->is_let_go = !!released_ns(&ctx, now_ns);
 	own.scratch->bytes = skb->len;
 	own.scratch->handle = 0;
@@ -153,7 +156,8 @@ static __always_inline int watch_data(struct __sk_buff *skb, _Bool is_behind)
 	else
 		flow = flow_on(ctx.port, ctx.config, ctx.counted, packet, &seen, FLOW_DATA,
 			       SCHEME_NONE);
-	state_on_segment(ctx.port, ctx.counted, &seen, SCHEME_NONE);
+	if (flow) /* anybody may send one packet */
+		state_on_segment(ctx.port, ctx.counted, &seen, SCHEME_NONE);
 	if (flow && (seen.flags & TCP_FLAG_RST || flow_is_plausible(&flow->entry, &seen))) {
 		packet_note(own.scratch, packet, flow, &ctx, &seen);
 		/* The end of a handshake; what is in mid-life begins with an ACK. */
