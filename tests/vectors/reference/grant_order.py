@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from .grant_flow import KILO, LEVELS, level_of
 
 COMMON = 9
-"""Levels of common messages, up to 256 KiB, at most; at slow links up to what these carry in 10 ms."""
+"""Levels of common messages: up to 256 KiB, or what a slow link carries in 10 ms."""
 PRIOR = 8
 """Beyond the largest message that ended, as if so many had been seen in each level, half of which
 ended in it."""

@@ -219,7 +219,7 @@ fn a_request_ends_what_may_have_ended() {
 
 /// The next answer of such a flow, which waits as its credit is used up, is one that begins.
 #[test]
-fn a_flow_that_waits_at_its_end_begins_anew() {
+fn the_next_answer_of_a_flow_that_waits_begins() {
     let (view, mut port) = (View::new(), Overload::new(&[]));
     let flow = port.ask_at(0);
     let end = view.flow(&port.grant, flow, "edge") as u32 - 200;
