@@ -36,7 +36,7 @@ def demo(
     as_json: Json = False,
     out: Out = None,
 ) -> None:
-    """Run the demo: each second 60 mice meet 20 elephants at 1 Gb/s, under seven schemes."""
+    """Run the demo: each second 60 mice meet 20 elephants at 1 Gb/s, under eight schemes."""
     run("demo", schemes, None, seeds, jobs, None, as_json, out)
 
 
