@@ -88,7 +88,8 @@ def limited(kind: str, rate: int, pins: Path) -> Iterator[None]:
         words = f"{build.find(build.AGENT)} limit eth0 --ingress {rate}mbit --stay --pins {pins}/p"
         agent = subprocess.Popen(inside("receiver", words), stdout=subprocess.PIPE)
         assert agent.stdout
-        agent.stdout.readline()
+        if not agent.stdout.readline():
+            raise RunError("penstockd limit does not start")
         try:
             yield
         finally:
@@ -158,7 +159,7 @@ def row(kind: str, rate: int, seconds: float, pins: Path) -> str:
     results = multiprocessing.get_context("fork").Queue()
     with limited(kind, rate, pins):
         long = subprocess.Popen(
-            inside("receiver", f"iperf3 -c {SENDER} -R -P 8 -t {seconds + 2:.0f} -O 1 -J"),
+            inside("receiver", f"iperf3 -c {SENDER} -R -C cubic -P 8 -t {seconds + 2:.0f} -O 1 -J"),
             stdout=subprocess.PIPE,
         )
         time.sleep(1.5)
@@ -224,6 +225,8 @@ def main() -> None:
                 for kind in options.by or KINDS[:2]:
                     sys.stdout.write(f"{row(kind, rate, options.seconds, pins)}\n")
                     sys.stdout.flush()
+        except RunError as error:
+            sys.exit(f"limit: {error}")
         finally:
             iperf.kill()
             for server in servers:

@@ -44,7 +44,7 @@ LOADS = [
 ]
 MIXTURES = [
     (f"{size} at {load} %", size, load)
-    for size in ("websearch", "datamining")
+    for size in ("websearch", "datamining", "hadoop")
     for load in (50, 70, 90)
 ]
 
