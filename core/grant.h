@@ -26,10 +26,10 @@
  * its level is first there, one that enters it is last; from GRANT_TURN_LEVEL on, and in the last
  * level, flows take turns. The levels are served by Gittins index over the sizes that have passed
  * (Gittins 1979; optimal for the mean if sizes are not known): equal messages run to completion, in
- * a heavy-tailed mixture the shorter ones go first. Until enough is known they run to completion,
- * and the last level comes last. `long_share` of the bytes that pass while flows wait behind others
- * goes to the levels behind: in turn, each until those that waited in it when its turn came have
- * been served, below GRANT_TURN_LEVEL mostly the first of them.
+ * a heavy-tailed mixture the shorter ones go first. Until enough is known common ones run to
+ * completion, and the last level comes last. `long_share` of the bytes that pass while flows wait
+ *behind others goes to the levels behind: in turn, each until those that waited in it when its turn
+ *came have been served, below GRANT_TURN_LEVEL mostly the first of them.
  *
  * The caller keeps the flows in an array, finds a flow's index, passes what it sees, and calls
  * grant_next after each packet and grant_on_timer every grant_tick_ns, at most GRANT_BURST times,
@@ -287,7 +287,7 @@ CORE_INLINE u16 grant_on_ack(struct grant_port *port, const struct grant_params 
 	      elapsed_ns(f->since_ns, packet->now_ns) >= port->idle_ns))) {
 		grant_end_message(port, f);
 		f->attained = 0;
-		if (f->state == GRANT_WAITING)
+		if (f->state == GRANT_WAITING && !(f->flags & GRANT_QUIET))
 			grant_ask(port, p, flows, index, packet->now_ns);
 	}
 	answers = f->flags & GRANT_CLIENT ||

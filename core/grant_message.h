@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Grant (grant.h): where messages end. What TCP sends does not name it: a message ends with a short
- * segment, unless a window cut that segment.
+ * segment, unless a window cut that segment, or where a request follows.
  */
 #ifndef PENSTOCK_GRANT_MESSAGE_H
 #define PENSTOCK_GRANT_MESSAGE_H
@@ -43,16 +43,19 @@ CORE_INLINE void grant_note_mss(struct grant_flow *f, const struct grant_packet 
  * Whether a segment that is new, up to `end`, ends a message: a short one, with PSH. It may have
  * been cut by the window of this grant or of the last, which may be larger than the credit, by less
  * than a unit of the scale; or be the rest of such a one. Between them may be many, as a sender
- * puts segments together before it cuts them. One that only lacks what options take may end it:
- * then a request that follows shows that it did.
+ * puts segments together before it cuts them. Data of a grant that was taken back ends behind the
+ * edge. One that only lacks what options take may end it: then a request that follows shows that
+ * it did.
  */
 CORE_INLINE _Bool grant_ends_message(struct grant_flow *f, const struct grant_packet *packet,
 				     u32 end)
 {
-	u32 mss = grant_mss(f);
+	u32 mss = grant_mss(f), unit = grant_unit(f);
 	u32 tail = packet->payload % mss, rest = (f->cut + tail) % mss;
 	u32 shown = f->shown & (GRANT_MAY_END - 1);
-	_Bool is_cut = !grant_beyond(f->edge, end) || end - f->last <= shown, may_end;
+	/* At the edge, or, as credit is taken back, at the furthest that its sender was shown. */
+	_Bool is_at_edge = end - f->edge < unit || f->most - end < unit, may_end;
+	_Bool is_cut = (!grant_beyond(f->edge, end) && is_at_edge) || end - f->last <= shown;
 
 	f->shown = (u16)shown;
 	if (!tail)

@@ -19,11 +19,11 @@
 #define GRANT_LATE_LEVEL    (GRANT_LEVELS - 1) /* of late flows that wait again */
 #define GRANT_TURN_LEVEL    11u	      /* from here on, 1 MiB, flows of a level take turns */
 #define GRANT_COMMON_LEVELS 9u	      /* up to 256 KiB */
-#define GRANT_COMMON_NS	    10000000u /* in which the link carries what is common, too */
+#define GRANT_COMMON_NS	    10000000u /* what is common takes the link no longer */
 #define GRANT_RESENDS	    3u	      /* of a grant without effect, before it lapses */
 #define GRANT_FIRST_TURNS   8u	/* one of so many grants of `long_share` is for the first level */
 #define GRANT_BURST	    8u	/* calls of grant_next for each packet */
-#define GRANT_LEARN_FROM    32u /* messages that ended or are longer than the common ones */
+#define GRANT_LEARN_FROM    32u /* messages that ended or are longer than 256 KiB */
 #define GRANT_PRIOR	    8u	/* messages' worth of belief in a level of which nothing is known */
 #define GRANT_LEAD	    8u /* beyond `grant`, at most such a part of what a message has sent, */
 #define GRANT_RUN_LEAD	    64u	       /* or of all that was sent without a rest */

@@ -232,7 +232,8 @@ class Story:
     def exchange(self, sender: Sender) -> Iterator[dict[str, Any]]:
         random = self.random
         if not sender.left:
-            sender.left = random.choice([200, 1000, 1000, 11_500, 60_000, 3_000_000])
+            nearly = 3 * sender.mss - 18
+            sender.left = random.choice([200, 1000, nearly, 11_500, 60_000, 3_000_000])
             sender.acked = sender.seq
             yield self.ack(sender, 100)
             return
@@ -243,7 +244,7 @@ class Story:
             sender.acked = sender.seq
             # Both ends may send, and the other may end first.
             fin = FIN if random.random() < 0.05 else 0
-            yield self.ack(sender, random.choice([0, 0, 0, sender.mss]), ACK | fin)
+            yield self.ack(sender, random.choice([0, 0, 0, 100, sender.mss]), ACK | fin)
 
     def step(self) -> Iterator[dict[str, Any]]:
         random = self.random
@@ -278,7 +279,7 @@ class Story:
         return row
 
 
-RATES = {"limit": 100_000_000, "fast": 10**10, "far and fast": 10**9}
+RATES = {"limit": 10_000_000, "fast": 10**10, "far and fast": 10**9}
 
 
 def vectors(random: Random) -> Iterator[dict[str, Any]]:

@@ -90,7 +90,9 @@ class Flow:
         self.may_end = False
         if not tail:
             return False
-        is_cut = not beyond(self.edge, end) or (end - self.last) % WORD <= self.shown
+        at_edge = (end - self.edge) % WORD < self.unit or (self.most - end) % WORD < self.unit
+        is_cut = not beyond(self.edge, end) and at_edge
+        is_cut = is_cut or (end - self.last) % WORD <= self.shown
         rest = (self.cut + tail) % self.mss
         self.cut = rest if is_cut else 0
         self.may_end = pushes and not is_cut and rest > 0

@@ -115,7 +115,7 @@ class Port(Turns):
         if is_request and (rests or flow.may_end) and flow.attained:
             self.end_message(flow)
             flow.attained = 0
-            if flow.state == WAITING:
+            if flow.state == WAITING and QUIET not in flow.marks:
                 self.ask(number, x["now_ns"])
         answered = {QUIET, CLIENT} | ({OPENER} if self.openers_are_brief else set())
         if flow.state == IDLE and x["payload"] > 0 and not flow.marks & answered:

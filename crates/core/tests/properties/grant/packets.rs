@@ -260,6 +260,25 @@ fn a_message_may_end_just_behind_a_window() {
     assert_eq!(state(&port.grant, flow), IDLE);
 }
 
+/// A server whose grant was taken back may have sent its answer before: that ends with its last segment, whatever
+/// the window is now.
+#[test]
+fn an_answer_to_a_grant_that_was_taken_back_ends() {
+    let (view, mut port) = (View::new(), Overload::new(&[]));
+    let flow = port.ask_at(0);
+    let bytes = view.flow(&port.grant, flow, "edge") as u32 - 3 * MSS;
+    port.ask();
+    while state(&port.grant, flow) == ACTIVE {
+        port.now_ns += 1_000_000;
+        port.grant.on_timer(0, port.now_ns);
+    }
+    assert_eq!(view.port(&port.grant, "messages"), 0);
+    data(&mut port, flow, 0, bytes - 500);
+    send(&mut port, flow, bytes - 500, 500, flag::ACK | flag::PSH);
+    assert_eq!(state(&port.grant, flow), IDLE);
+    assert_eq!(view.port(&port.grant, "messages"), 1);
+}
+
 /// A forged sequence number, far ahead of the receiver's, is in no grant once new data is acknowledged.
 #[test]
 fn a_forged_sequence_number_does_not_last() {
