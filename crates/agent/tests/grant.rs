@@ -18,7 +18,7 @@ use common::packet::{ACK, SYN, Segment};
 use common::run::run;
 use lab::credit::{ANSWER_BYTES, LIMIT, Lab, PLACES, RATE_BPS, attach};
 use lab::raw::Raw;
-use lab::transfers::{connect, patient, send, send_on_all, transfer};
+use lab::transfers::{connect, patient, send, send_on_all, send_whole, transfer};
 use lab::{Agent, LEFT, PORT, PortLab, RIGHT};
 use libbpf_rs::{MapCore, MapFlags, MapHandle, Program};
 use penstock_linux::link::{self, Change};
@@ -370,8 +370,7 @@ fn super_packets_end_no_messages() {
     let mut stream = left.run(connect).unwrap().unwrap();
     // All of it at once: where a writer comes late, what it wrote last ends as a message does.
     set_number(&stream, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, 64_000_000).unwrap();
-    send(&mut stream, 1, 20_000_000).unwrap();
-    // Two of 8 bytes are before it.
+    send_whole(&mut stream, 1, 20_000_000).unwrap();
     let sizes = lab.credit().sizes;
     assert!(sizes.iter().sum::<u32>() < 20, "{sizes:?}");
 }
@@ -387,6 +386,13 @@ fn a_limit_drops_nothing() {
     let credit = lab.credit();
     assert_eq!((credit.side, credit.rate_bps), ("limit", 50_000_000));
     assert!(credit.waits.iter().sum::<u64>() >= 32, "{credit:?}");
+    let at = Agent {
+        netns: lab.lab.netns("right"),
+        pins: lab.lab.pins(),
+    };
+    let (succeeded, printed) =
+        at.attempt(&["observe", "eth0", "--for", "1 ms", "--rate", "1 Gb/s"]);
+    assert!(!succeeded && printed.contains("sees no queue"), "{printed}");
     lab.settles();
 }
 

@@ -29,7 +29,7 @@ use self::report::{Look, Report};
 use self::trace::{Setting, Trace};
 use self::verdict::Assessment;
 use crate::attach::hook::Hooks;
-use crate::attach::{self, Attached};
+use crate::attach::{self, Attached, grant};
 use crate::format::{bytes, count, percent, shell_word, time};
 use crate::host::signals::{self, Signals};
 use crate::host::{interface, output, queue_visibility};
@@ -150,6 +150,11 @@ fn look_at(
         Some(attached) => attached.port(),
         None => {
             opened = pins.open(interface)?;
+            let credit = grant::status(&opened.folder)?;
+            ensure!(
+                !credit.is_some_and(|credit| credit.is_behind_port()),
+                "{interface}: Grant acts behind the port there, and sees no queue; observe the port itself, or detach Grant first"
+            );
             &opened
         }
     };

@@ -63,6 +63,20 @@ pub fn send(stream: &mut TcpStream, id: u64, bytes: u64) -> Result<()> {
         stream.write_all(part)?;
         sent += part.len() as u64;
     }
+    confirm(stream, bytes)
+}
+
+/// The same with one write: the stream never waits for its writer.
+pub fn send_whole(stream: &mut TcpStream, id: u64, bytes: u64) -> Result<()> {
+    let mut message = [id.to_le_bytes(), bytes.to_le_bytes()].concat();
+    message.resize(message.len() + bytes as usize, 0);
+    fill(id, 0, &mut message[16..]);
+    stream.write_all(&message)?;
+    confirm(stream, bytes)
+}
+
+/// The other end confirms that it has read so many bytes.
+fn confirm(stream: &mut TcpStream, bytes: u64) -> Result<()> {
     let mut answer = [0; 8];
     stream.read_exact(&mut answer)?;
     if u64::from_le_bytes(answer) != bytes {
