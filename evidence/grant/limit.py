@@ -88,9 +88,9 @@ def limited(kind: str, rate: int, pins: Path) -> Iterator[None]:
         words = f"{build.find(build.AGENT)} limit eth0 --ingress {rate}mbit --stay --pins {pins}/p"
         agent = subprocess.Popen(inside("receiver", words), stdout=subprocess.PIPE)
         assert agent.stdout
-        if not agent.stdout.readline():
-            raise RunError("penstockd limit does not start")
         try:
+            if not agent.stdout.readline():
+                raise RunError("penstockd limit does not start")
             yield
         finally:
             agent.send_signal(signal.SIGTERM)
