@@ -28,8 +28,8 @@
  * (Gittins 1979; optimal for the mean if sizes are not known): equal messages run to completion, in
  * a heavy-tailed mixture the shorter ones go first. Until enough is known common ones run to
  * completion, and the last level comes last. `long_share` of the bytes that pass while flows wait
- *behind others goes to the levels behind: in turn, each until those that waited in it when its turn
- *came have been served, below GRANT_TURN_LEVEL mostly the first of them.
+ * behind others goes to the levels behind: in turn, each until those that waited in it when its
+ * turn came have been served, below GRANT_TURN_LEVEL mostly the first of them.
  *
  * The caller keeps the flows in an array, finds a flow's index, passes what it sees, and calls
  * grant_next after each packet and grant_on_timer every grant_tick_ns, at most GRANT_BURST times,

@@ -85,12 +85,9 @@ CORE_INLINE u32 grant_queue_bytes(const struct grant_port *port, const struct gr
  */
 CORE_INLINE _Bool grant_is_paced(const struct grant_port *port, u32 bytes, u64 now_ns)
 {
-	u32 left;
+	u32 left = grant_virtual_bytes(port, now_ns);
 
-	if (!port->burst)
-		return 1;
-	left = grant_virtual_bytes(port, now_ns);
-	return !left || left + bytes <= port->burst;
+	return !port->burst || !left || left + bytes <= port->burst;
 }
 
 /* Nothing has passed since the last grant: no queue holds what was granted, servers take their
