@@ -48,14 +48,15 @@ function hasMarks(canvas) {
   const copy = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d", { willReadFrequently: true });
   copy.drawImage(canvas, 0, 0);
   const pixels = copy.getImageData(0, 0, width, height).data;
-  const left = Math.round(0.25 * width);
+  const inner = canvas.parentElement.querySelector(".u-over");
+  const left = Math.round((inner.offsetLeft * width) / canvas.offsetWidth);
   let strong = 0;
   for (let y = 4; y < height - 40; y++)
     for (let x = left; x < width - 8; x++) {
       const i = 4 * (y * width + x);
       const colour = pixels.slice(i, i + 3);
       const isColoured = Math.max(...colour) - Math.min(...colour) > 40;
-      if (pixels[i + 3] > 200 && (isColoured || Math.abs(colour[0] - 128) < 60) && (strong += 1) > 40) return true;
+      if (pixels[i + 3] > 200 && (isColoured || (x >= 0.25 * width && Math.abs(colour[0] - 128) < 60)) && (strong += 1) > 40) return true;
     }
   return false;
 }

@@ -7,6 +7,7 @@ import shutil
 import struct
 import subprocess
 from collections import Counter
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -16,7 +17,8 @@ import penstock
 from penstock.cli import app
 from penstock.errors import ScenarioError
 from penstock.exports import export, pcapng
-from penstock.show import replay, timelines
+from penstock.show import bursts, replay, timelines, turns
+from penstock.show.recorded import Recorded
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +183,28 @@ def test_a_replay_has_the_queue_of_its_first_instant(run):
     assert burst["rate"] == pytest.approx(0.125, rel=1e-6), "1 Gb/s"
 
 
+def test_turns_have_a_row_for_each_transfer_of_the_burst(run):
+    (chart,) = turns.charts(run)
+    assert [panel.title for panel in chart.panels] == ["drop-tail", "fairq"]
+    assert chart.panels[0].series[1].x, "drop-tail drops"
+    sent, _ = chart.panels[1].series
+    last = [max(x for x, y in zip(sent.x, sent.y, strict=True) if y == row) for row in range(1, 61)]
+    assert last == pytest.approx(sorted(last), abs=1e-5), "rows are in the order of their ends"
+    mice = run.packets.filter(
+        (pl.col("scheme") == "fairq") & (pl.col("traffic") == "mice"),
+        pl.col("forward") & (pl.col("payload") > 0) & pl.col("left_s").is_not_null(),
+    )
+    assert len(sent.x) == mice.height
+    assert not list(turns.charts(replace(run, packets=run.packets.clear())))
+
+
+def test_a_burst_is_where_most_begin_together():
+    assert bursts.begin([]) is None
+    assert bursts.begin([1.0, 1.001, 1.0015]) is None
+    assert bursts.begin([5.0, 1.0, 1.0005, 1.001, 1.0015, 9.0]) == 1.0
+    assert bursts.begin([*[1.0] * 4, *[2.0] * 5, *[3.0] * 5]) == 2.0
+
+
 def test_timelines_have_the_slowest_and_the_median_first(run):
     flows = timelines.timelines(run)
     labels = [flow.label.split(":")[0] for flow in flows[:4]]
@@ -208,7 +232,7 @@ def test_a_stream_is_enough():
 def test_a_timeline_is_of_one_connection():
     """Epochs have the same numbers of flows, and one begins before that before it has ended."""
     run = penstock.run(EPOCHS)
-    recorded = timelines._Recorded(run)
+    recorded = Recorded(run)
     flows = [flow for flow, _ in timelines._in_order(run, recorded)]
     assert len(flows) == run.flows.height == 48
     keys = [recorded._key(flow) for flow in flows]
@@ -245,6 +269,6 @@ def test_timelines_are_of_the_seed_whose_packets_are_kept():
     made = penstock.run("demo", schemes=["drop-tail"], seeds=[8, 3], overrides=changes)
     assert made.packets["seed"].unique().to_list() == [8]
     of_first = made.flows.filter(seed=8)
-    recorded = timelines._Recorded(made)
+    recorded = Recorded(made)
     assert {flow["seed"] for flow, _ in timelines._in_order(made, recorded)} == {8}
     assert of_first.height

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib import colors
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis as Scale
 from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path as Outline
 from matplotlib.ticker import (
     EngFormatter,
     FixedLocator,
@@ -68,6 +71,8 @@ def _chart(chart: Chart) -> Canvas:
         _panel(row, chart, panel)
         row.set_title(shortened(panel.title, 32), loc="left", pad=2, weight="bold")
         row.margins(x=0)
+        if not chart.x.log:
+            row.xaxis.set_major_locator(MaxNLocator(5))
         if not chart.y.log:
             row.yaxis.set_major_locator(MaxNLocator(3))
     if any(len(panel.series) > 1 for panel in chart.panels):
@@ -91,7 +96,11 @@ def _panel(axes: Axes, chart: Chart, panel: Panel) -> None:
             axes.fill_between(x, low, high, color=colour, alpha=0.25, lw=0)
         move = ScaledTranslation(series.dodge * style.WIDTH_INCHES, 0, axes.figure.dpi_scale_trans)
         moved: Any = {"transform": axes.transData + move}
-        if series.kind == "dots":
+        if series.kind == "specks":
+            axes.add_patch(_specks(x, y, colour))
+            axes.autoscale_view()
+            axes.plot([], [], "o", markersize=3.5, color=colour, label=series.name)
+        elif series.kind == "dots":
             axes.plot(x, y, "o", markersize=3.5, color=colour, label=series.name, **moved)
         else:
             kind = steps if series.kind == "step" else {}
@@ -112,6 +121,16 @@ def _panel(axes: Axes, chart: Chart, panel: Panel) -> None:
             color=style.QUIET.light,
             fontsize=7,
         )
+
+
+def _specks(x: Sequence[float], y: Sequence[float], colour: str) -> PathPatch:
+    """Dots as one path of round ends: as markers, a thousand would take 100 kB of SVG."""
+    begins, rows = np.asarray(x), np.asarray(y)
+    # A line without length would be left out.
+    length = 1e-4 * np.ptp(begins) if x else 0.0
+    places = np.stack([begins, rows, begins + length, rows], axis=1).reshape(-1, 2)
+    path = Outline(places, [Outline.MOVETO, Outline.LINETO] * len(x))
+    return PathPatch(path, fill=False, linewidth=1.4, capstyle="round", color=colour)
 
 
 def _scale(axes: Axes, letter: str, axis: Axis) -> None:

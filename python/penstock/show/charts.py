@@ -34,13 +34,13 @@ class Axis:
 
 @dataclass(frozen=True)
 class Series:
-    """A line, steps or dots."""
+    """A line, steps, dots, or specks: dots for a thousand values."""
 
     name: str
     look: Look
     x: Numbers
     y: Numbers
-    kind: Literal["line", "step", "dots"] = "line"
+    kind: Literal["line", "step", "dots", "specks"] = "line"
     low: Numbers | None = None
     high: Numbers | None = None
     """A band about the line, from `low` to `high`."""

@@ -31,6 +31,8 @@
     return `${digits(value / factor, most)} ${name}`;
   }
 
+  const RADIUS = { dots: 3.5, specks: 1.3 };
+
   // ---- The schemes that the reader has picked; none: all are shown
 
   const picked = new Set();
@@ -104,8 +106,8 @@
         ctx.fill();
         ctx.globalAlpha = 1;
       }
-      if (series.kind === "dots") {
-        points.filter(Boolean).forEach(([x, y]) => { ctx.beginPath(); ctx.arc(x, y, 3.5 * ratio, 0, 7); ctx.fill(); });
+      if (RADIUS[series.kind]) {
+        points.filter(Boolean).forEach(([x, y]) => { ctx.beginPath(); ctx.arc(x, y, RADIUS[series.kind] * ratio, 0, 7); ctx.fill(); });
         continue;
       }
       const thick = (picked.size === 1 ? 2.6 : 1.9) * ratio;
@@ -191,7 +193,7 @@
     const key = document.createElement("p");
     key.className = "key";
     key.innerHTML = [...names.values()].map((one) => {
-      const mark = one.kind === "dots" ? `<circle cx="10" cy="4" r="3.5" fill="var(--${one.ink})"/>`
+      const mark = RADIUS[one.kind] ? `<circle cx="10" cy="4" r="3.5" fill="var(--${one.ink})"/>`
         : `<path d="M0 4H24" stroke="var(--${one.ink})" stroke-width="2.4" stroke-dasharray="${one.dash.map((n) => n * 2.4).join(" ")}"/>`;
       return `<span><svg width="24" height="8" aria-hidden="true">${mark}</svg>${escaped(one.name)}</span>`;
     }).join("");

@@ -13,6 +13,7 @@ import polars as pl
 
 from penstock import units
 from penstock.results import Results
+from penstock.show import bursts
 
 SECTION = "A burst, packet by packet"
 PACKETS = 900
@@ -21,9 +22,6 @@ _QUIET = 0.1
 """A burst begins where the queue was last below this share of its longest."""
 _NANO = 1e9
 _SYN = 2
-_TOGETHER = 4
-"""So many connections that begin within `_AT_ONCE` seconds are a burst."""
-_AT_ONCE = 0.002
 
 
 def replay(run: Results) -> dict[str, Any] | None:
@@ -67,12 +65,9 @@ def _burst(rows: pl.DataFrame) -> tuple[float, float]:
     # What came before the record began may have been in the queue until then.
     waits = (rows["left_s"] - rows["time_s"]).drop_nulls()
     earliest = min(bisect.bisect_left(times, times[0] + units.number(waits.max())), len(times) - 1)
-    opening = rows.filter(pl.col("flags") & (_SYN | 16) == _SYN)["time_s"].to_list()
-    ends = [bisect.bisect_left(opening, at + _AT_ONCE) for at in opening]
-    together = [(end - n, -at) for n, (at, end) in enumerate(zip(opening, ends, strict=True))]
-    most, at = max(together, default=(0, 0.0))
-    if most >= _TOGETHER:
-        begin = max(earliest, bisect.bisect_left(times, -at))
+    opening = rows.filter(pl.col("flags") & (_SYN | 16) == _SYN)["time_s"]
+    if (at := bursts.begin(opening)) is not None:
+        begin = max(earliest, bisect.bisect_left(times, at))
         return times[begin], times[min(begin + PACKETS, len(times)) - 1]
     lost = rows["lost"].is_not_null().to_list()
     first_loss = lost.index(True) if any(lost) else queues.index(max(queues))

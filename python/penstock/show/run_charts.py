@@ -9,7 +9,7 @@ import polars as pl
 
 from penstock import units
 from penstock.results import Results
-from penstock.show import charts, curves, reasons, style
+from penstock.show import charts, curves, reasons, style, turns
 from penstock.show.charts import Axis, Bars, Chart, Figure, Panel, Series
 from penstock.show.style import Look
 
@@ -32,6 +32,7 @@ def figures(run: Results) -> list[Figure]:
             *_job_times(run, looks),
             *completion_times({group: run.planned(group) for group in groups}, looks),
             *reasons.charts(run.summary["results"]),
+            *turns.charts(run),
             *_goodputs(members, looks),
             *_queues(run, looks),
             *_drops(run.ports, schemes),

@@ -8,15 +8,16 @@ nearest.
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 import polars as pl
 
-from penstock import tables, units
+from penstock import units
 from penstock.results import Results
 from penstock.show.charts import Axis, Chart, Numbers, Panel, Series
+from penstock.show.recorded import Recorded, Row
 from penstock.show.style import Look
 
 SECTION = "One flow over time"
@@ -35,11 +36,6 @@ _MARKS = (
 )
 _SCALE_MAX = 14
 _IN_FLIGHT = "in flight"
-_AT_ONCE = 0.01  # seconds from the start of a flow to its first packet at the port
-
-Row = Mapping[str, Any]
-_Ends = tuple[str, str, int, frozenset[str]]
-"""Scheme, traffic, flow, and both hosts."""
 
 
 class Timeline(NamedTuple):
@@ -70,9 +66,9 @@ def timelines(run: Results) -> list[Timeline]:
     if run.packets.is_empty() or run.flows.is_empty():
         return []
     found, used = [], 0
-    recorded = _Recorded(run)
+    recorded = Recorded(run)
     for flow, label in _in_order(run, recorded):
-        timeline = recorded.timeline(flow, label)
+        timeline = _timeline(recorded, flow, label)
         used += len(json.dumps(timeline.as_json()))
         if used > ROOM and not timeline.is_listed:
             break
@@ -80,83 +76,22 @@ def timelines(run: Results) -> list[Timeline]:
     return found
 
 
-class _Recorded:
-    """The packets and events of a run by connection, and the connections of its flows."""
-
-    def __init__(self, run: Results) -> None:
-        packets = run.packets.filter(pl.col("traffic").is_not_null())
-        # Epochs, and transfers of a job, have the same number of a flow; a connection is of one
-        # pair of hosts.
-        self._packets = packets.partition_by("scheme", "connection", as_dict=True)
-        self._events = run.events.partition_by("scheme", "connection", as_dict=True)
-        self._connections: dict[_Ends, list[int]] = {}
-        first = ["scheme", "traffic", "flow", "source", "destination", "connection"]
-        for *ends, one, other, number in packets.unique(first, keep="first", maintain_order=True)[
-            first
-        ].iter_rows():
-            numbers = self._connections.setdefault((*ends, frozenset((one, other))), [])
-            if number not in numbers:
-                numbers.append(number)
-        self._end = max(
-            units.number(packets["time_s"].max()), units.number(run.flows["end_s"].max() or 0.0)
-        )
-        self.begin = units.number(packets["time_s"].min())
-
-    def has(self, flow: Row) -> bool:
-        """Whether there are packets of the flow, from its start on."""
-        key = self._key(flow)
-        if key is None:
-            return False
-        end = flow["end_s"] or self._end
-        first = self._first(key, flow["start_s"])
-        return first is not None and first <= min(end, flow["start_s"] + _AT_ONCE)
-
-    def _key(self, flow: Row) -> tuple[str, int] | None:
-        """The connection of a flow: of its hosts that which is the next to have a packet.
-
-        Of several that have one, as where an epoch before it has not ended, the one that is new.
-        """
-        scheme, start = flow["scheme"], flow["start_s"]
-        ends = (
-            *(scheme, flow["traffic"], flow["flow"]),
-            frozenset((flow["source"], flow["destination"])),
-        )
-        found = []
-        for number in self._connections.get(ends, ()):
-            first = self._first((scheme, number), start)
-            if first is not None and first <= (flow["end_s"] or self._end):
-                is_old = self._packets[scheme, number]["time_s"][0] < start
-                found.append((is_old, first, number))
-        new = [each for each in found if not each[0] and each[1] <= start + _AT_ONCE]
-        return (scheme, min(new or found)[2]) if found else None
-
-    def _first(self, key: tuple[str, int], start: float) -> float | None:
-        """When the first packet of a connection came that is not before a time."""
-        times = self._packets[key]["time_s"]
-        place = times.search_sorted(start)
-        return float(times[place]) if place < len(times) else None
-
-    def timeline(self, flow: Row, label: str) -> Timeline:
-        begin, end = flow["start_s"], flow["end_s"] or self._end
-        is_within = pl.col("time_s").is_between(begin, end)
-        key = self._key(flow)
-        packets = self._packets[key] if key else tables.NO_PACKETS
-        events = self._events.get(key) if key else None
-        if events is None:
-            events = tables.NO_EVENTS
-        scale = _window_scale(packets, flow)
-        took = units.seconds(flow["fct_s"]) if flow["fct_s"] else "unfinished"
-        return Timeline(
-            flow["traffic"],
-            flow["scheme"],
-            f"{label}{flow['traffic']} {flow['flow']} under {flow['scheme']}: {took}",
-            bool(label),
-            flow["fct_s"],
-            tuple(_charts(packets.filter(is_within), events.filter(is_within), flow, scale)),
-        )
+def _timeline(recorded: Recorded, flow: Row, label: str) -> Timeline:
+    is_within = pl.col("time_s").is_between(flow["start_s"], recorded.end_of(flow))
+    packets, events = recorded.of(flow)
+    scale = _window_scale(packets, flow)
+    took = units.seconds(flow["fct_s"]) if flow["fct_s"] else "unfinished"
+    return Timeline(
+        flow["traffic"],
+        flow["scheme"],
+        f"{label}{flow['traffic']} {flow['flow']} under {flow['scheme']}: {took}",
+        bool(label),
+        flow["fct_s"],
+        tuple(_charts(packets.filter(is_within), events.filter(is_within), flow, scale)),
+    )
 
 
-def _in_order(run: Results, recorded: _Recorded) -> Iterator[tuple[Row, str]]:
+def _in_order(run: Results, recorded: Recorded) -> Iterator[tuple[Row, str]]:
     """The flows that were recorded from their start: those with a name first, then ever finer."""
     seed = run.summary["seeds"][0]  # of the packets
     flows = run.flows.filter(
