@@ -102,7 +102,7 @@ FABRICS = [
 ]
 
 
-def numbers(run: Any, scheme: str) -> dict[str, float]:
+def numbers(run: Any, scheme: str, fabric: Fabric) -> dict[str, float]:
     """Of all seeds: slowdowns of the background by size, and the times of the incast."""
     of_scheme = pl.col("scheme") == scheme
     flows, ports = run.flows.filter(of_scheme), run.ports.filter(of_scheme)
@@ -113,6 +113,10 @@ def numbers(run: Any, scheme: str) -> dict[str, float]:
     short = others.filter(size <= SHORT_BYTES)["slowdown"]
     middle = others.filter((size > SHORT_BYTES) & (size <= LONG_BYTES))["slowdown"]
     long = others.filter(size > LONG_BYTES)["slowdown"]
+    epochs = incast.group_by("seed", pl.col("start_s").round(6)).agg(
+        pl.col("bytes").sum(), pl.col("fct_s").max()
+    )
+    used = 8 * epochs["bytes"] / (epochs["fct_s"] * fabric.gbps * 1e9)
     client = ports.filter(pl.col("port") == CLIENT)
     grants = ports["grants"].sum()
     return {
@@ -126,6 +130,7 @@ def numbers(run: Any, scheme: str) -> dict[str, float]:
         "incast: p50 ms": 1e3 * incast["fct_s"].quantile(0.5),
         "incast: p99 ms": 1e3 * incast["fct_s"].quantile(0.99),
         "incast: max ms": 1e3 * incast["fct_s"].max(),
+        "incast: link used %": 100 * used.mean(),
         "queue: p99 kB": client["queue_bytes_p99"].mean() / 1e3,
         "drops": ports["drops"].sum(),
         "timeouts": flows["timeouts"].sum() + flows["syn_timeouts"].sum(),
@@ -149,7 +154,7 @@ def played(name: str, fabric: Fabric, schemes: Iterable[str], options: Any, more
     overrides = [*fabric.overrides(), *more]
     run = penstock.run(SCENARIO, schemes=list(schemes), seeds=options.seeds, overrides=overrides)
     for scheme in schemes:
-        of_scheme = numbers(run, scheme)
+        of_scheme = numbers(run, scheme, fabric)
         if not options.headed:
             sys.stdout.write(f"{row(['setting', 'scheme', *of_scheme])}\n")
             sys.stdout.write(f"|{'---|' * (len(of_scheme) + 2)}\n")
@@ -167,7 +172,7 @@ def fabrics(options: Any) -> None:
         run = played(fabric.name, fabric, SCHEMES, options, [])
         one = run.flows.filter((pl.col("scheme") == SCHEMES[0]) & (pl.col("seed") == 1))
         best = fabric.bound(one.filter(pl.col("traffic") == "background"))
-        others = [""] * (len(numbers(run, SCHEMES[0])) - 1)
+        others = [""] * (len(numbers(run, SCHEMES[0], fabric)) - 1)
         sys.stdout.write(f"{row([fabric.name, 'bound', shown(best), *others])}\n")
 
 

@@ -29,7 +29,7 @@ from statistics import fmean
 from typing import Any
 
 import polars as pl
-from lab_loads import LOADS, LONG_SHARE, RATE_BPS, Load
+from lab_loads import LOADS, LONG_SHARE, Load
 
 import penstock
 from penstock import scenario
@@ -162,7 +162,7 @@ def play(load: Load, scheme: str, repeat: int, settings: list[str]) -> Numbers:
 def judge(load: Load, scheme: str, run: Numbers, bound: Numbers) -> list[str]:
     """Goals that a run misses, by the measured bound or its own."""
     within = WITHIN[scheme]
-    share = run["elephants_bps"] * 1500 / 1448 / RATE_BPS
+    share = run["elephants_bps"] * 1500 / 1448 / load.rate_bps
     closed = load.is_closed_loop
     fails = {
         "stall": run["stalled"] > 0,

@@ -30,6 +30,7 @@ class Load:
     """`at-once`, `persistent` or `new`: the last two in a closed loop."""
     every_ms: int = 700
     epochs: int = 4
+    rate_bps: float = RATE_BPS
     settings: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -64,6 +65,8 @@ class Load:
                 "traffic.answers.epochs": str(self.epochs),
                 "duration": f"{start_ms + self.epochs * self.every_ms} ms",
             }
+        if self.rate_bps != RATE_BPS:
+            sets["fabric.bottleneck.rate"] = f"{self.rate_bps:.0f} b/s"
         if self.elephants:
             sets["traffic.elephants.flows"] = str(self.elephants)
         return [*sets.items(), *self.settings]
@@ -74,7 +77,7 @@ class Load:
         Elephants take the share that Grant is to give them. Clients of a burst connect one after
         another, and ask when all have connected: penstock-traffic does.
         """
-        left = RATE_BPS * (1 - LONG_SHARE if self.elephants else 1)
+        left = self.rate_bps * (1 - LONG_SHARE if self.elephants else 1)
         answer_s = sum(map(self.wire_bytes, sizes)) / len(sizes) * 8 / left
         if self.is_closed_loop:
             return self.clients * answer_s, self.clients * answer_s
@@ -111,6 +114,8 @@ LOADS = [
     Load("126 new, closed loop", 126, kind="new"),
     Load("126 at once, push", 126, settings=PUSH),
     Load("32 persistent, push", 32, kind="persistent", settings=PUSH),
+    Load("126 at once, 1 Gb/s", 126, rate_bps=1e9),
+    Load("32 persistent, 1 Gb/s", 32, kind="persistent", rate_bps=1e9),
     Load("126 of 1 kB", 126, "1 kB", every_ms=400),
     Load("126 of 23 kB", 126, "23 kB"),
     Load("126 of 64 kB", 126, "64 kB"),
