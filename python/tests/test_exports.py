@@ -196,6 +196,14 @@ def test_turns_have_a_row_for_each_transfer_of_the_burst(run):
     )
     assert len(sent.x) == mice.height
     assert not list(turns.charts(replace(run, packets=run.packets.clear())))
+    datagrams = run.packets.with_columns(traffic=pl.lit(None, dtype=pl.String))
+    assert not list(turns.charts(replace(run, packets=datagrams)))
+
+
+def test_turns_are_of_a_burst_that_was_recorded(run):
+    later = pl.concat([run.flows] * 3).with_columns(start_s=pl.lit(5.0), end_s=pl.lit(6.0))
+    more = replace(run, flows=pl.concat([run.flows, later]))
+    assert list(turns.charts(more)) == list(turns.charts(run))
 
 
 def test_a_burst_is_where_most_begin_together():

@@ -9,7 +9,7 @@
     reasons         why the slow flows are slow: a chart of causes, and a sentence
     timelines       single flows over time; `recorded` finds their packets
     replay          a burst through a port, packet by packet
-    turns           the same burst with a row for each transfer; `bursts` finds it
+    turns           a burst with a row for each transfer; `bursts` finds it
     topology        a fabric as places and cables; `topology_drawing` draws it
     run_page        the page of a run; `run_charts` takes its figures from `curves`
     html            the parts of all pages: templates/, page.css, page.js, and vendor/ with uPlot

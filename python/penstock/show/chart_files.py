@@ -127,7 +127,7 @@ def _specks(x: Sequence[float], y: Sequence[float], colour: str) -> PathPatch:
     """Dots as one path of round ends: as markers, a thousand would take 100 kB of SVG."""
     begins, rows = np.asarray(x), np.asarray(y)
     # A line without length would be left out.
-    length = 1e-4 * np.ptp(begins) if x else 0.0
+    length = 1e-4 * (np.ptp(begins) or abs(begins[0]) or 1.0) if x else 0.0
     places = np.stack([begins, rows, begins + length, rows], axis=1).reshape(-1, 2)
     path = Outline(places, [Outline.MOVETO, Outline.LINETO] * len(x))
     return PathPatch(path, fill=False, linewidth=1.4, capstyle="round", color=colour)

@@ -33,10 +33,14 @@ class Recorded:
             numbers = self._connections.setdefault((*ends, frozenset((one, other))), [])
             if number not in numbers:
                 numbers.append(number)
+        self.begin = units.number(packets["time_s"].min())
+        self.last = units.number(
+            packets.group_by("scheme").agg(pl.col("time_s").max())["time_s"].min()
+        )
+        """Until when there are packets of each scheme."""
         self._end = max(
             units.number(packets["time_s"].max()), units.number(run.flows["end_s"].max() or 0.0)
         )
-        self.begin = units.number(packets["time_s"].min())
 
     def has(self, flow: Row) -> bool:
         """Whether there are packets of the flow, from its start on."""

@@ -14,21 +14,23 @@ from penstock.show.style import Look
 
 _MOST = 1200
 """Packets of a scheme that are drawn, and as many that were dropped."""
+_COLUMNS = ("time_s", "left_s", "lost")
 _KINDS = (("sent", Look(2), "left_s"), ("dropped", Look(5), "time_s"))
 
 
 def charts(run: Results) -> Iterator[Chart]:
     """The packets of the burst that most transfers begin; none if none were recorded."""
-    if run.packets.is_empty():
+    if run.packets.is_empty() or run.flows.is_empty():
         return
     recorded = Recorded(run)
     flows = run.flows.filter(
         pl.col("seed") == run.summary["seeds"][0],
         pl.col("bytes").is_not_null(),
-        pl.col("start_s") >= recorded.begin - bursts.AT_ONCE_S,
+        pl.col("start_s").is_between(recorded.begin - bursts.AT_ONCE_S, recorded.last),
     )
     schemes = [result["scheme"] for result in run.summary["results"]]
-    begin = bursts.begin(flows.filter(pl.col("scheme") == schemes[0])["start_s"])
+    begins = (bursts.begin(flows.filter(pl.col("scheme") == name)["start_s"]) for name in schemes)
+    begin = next((at for at in begins if at is not None), None)
     if begin is None:
         return
     flows = flows.filter(pl.col("start_s").is_between(begin, begin + bursts.AT_ONCE_S))
@@ -39,8 +41,8 @@ def charts(run: Results) -> Iterator[Chart]:
     if any(series.x for panel in panels for series in panel.series):
         yield Chart(
             *("A burst, transfer by transfer", "turns", ""),
-            "Each row is a transfer, in the order of their ends, and each point a packet of it: "
-            "sent by the port, or dropped there.",
+            "Each row is a transfer, in the order of their ends, and each point one of its "
+            "packets, or of very many every n-th: sent by the port, or dropped there.",
             Axis("time since the burst began", "s", least=0.0),
             Axis("transfer", least=0.0),
             tuple(panels),
@@ -50,18 +52,20 @@ def charts(run: Results) -> Iterator[Chart]:
 def _rows(flows: pl.DataFrame, recorded: Recorded) -> pl.DataFrame:
     """The data packets of the transfers, with the `row` of each."""
     ordered = flows.sort("end_s", "start_s", nulls_last=True)
-    rows = [tables.NO_PACKETS.with_columns(row=pl.lit(0))]
+    rows = [tables.NO_PACKETS.select(_COLUMNS).with_columns(row=pl.lit(0))]
     for row, flow in enumerate(ordered.iter_rows(named=True), 1):
         packets, _ = recorded.of(flow)
         is_data = pl.col("forward") & (pl.col("payload") > 0)
         is_within = pl.col("time_s").is_between(flow["start_s"], recorded.end_of(flow))
-        rows.append(packets.filter(is_data & is_within).with_columns(row=pl.lit(row)))
-    return pl.concat(rows, how="vertical_relaxed").sort("time_s")
+        rows.append(
+            packets.filter(is_data & is_within).select(_COLUMNS).with_columns(row=pl.lit(row))
+        )
+    return pl.concat(rows, how="vertical_relaxed")
 
 
 def _series(rows: pl.DataFrame, begin: float, scheme: str) -> Iterator[Series]:
     for name, look, when in _KINDS:
-        of = rows.filter(pl.col("lost").is_null() == (name == "sent")).drop_nulls(when)
+        of = rows.filter(pl.col("lost").is_null() == (name == "sent")).drop_nulls(when).sort(when)
         of = of.gather_every(-(-of.height // _MOST) or 1)
         times = (of[when] - begin).to_list()
         yield Series(name, look, times, of["row"].to_list(), kind="specks", scheme=scheme)
