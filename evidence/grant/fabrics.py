@@ -114,7 +114,8 @@ def numbers(run: Any, scheme: str, fabric: Fabric) -> dict[str, float]:
     middle = others.filter((size > SHORT_BYTES) & (size <= LONG_BYTES))["slowdown"]
     long = others.filter(size > LONG_BYTES)["slowdown"]
     epochs = incast.group_by("seed", pl.col("start_s").round(6)).agg(
-        pl.col("bytes").sum(), pl.col("fct_s").max()
+        pl.col("bytes").sum(),
+        pl.when(pl.col("fct_s").null_count() == 0).then(pl.col("fct_s").max()),
     )
     used = 8 * epochs["bytes"] / (epochs["fct_s"] * fabric.gbps * 1e9)
     client = ports.filter(pl.col("port") == CLIENT)
@@ -130,7 +131,7 @@ def numbers(run: Any, scheme: str, fabric: Fabric) -> dict[str, float]:
         "incast: p50 ms": 1e3 * incast["fct_s"].quantile(0.5),
         "incast: p99 ms": 1e3 * incast["fct_s"].quantile(0.99),
         "incast: max ms": 1e3 * incast["fct_s"].max(),
-        "incast: link used %": 100 * used.mean(),
+        "incast: goodput of link %": 100 * used.mean(),
         "queue: p99 kB": client["queue_bytes_p99"].mean() / 1e3,
         "drops": ports["drops"].sum(),
         "timeouts": flows["timeouts"].sum() + flows["syn_timeouts"].sum(),

@@ -115,6 +115,17 @@ def limited(kind: str, rate: int, pins: Path) -> Iterator[None]:
         call("receiver", "ip link del ifb0")
 
 
+@contextlib.contextmanager
+def iperf3(side: str, options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Runs iperf3, at the latest until the block ends."""
+    process = subprocess.Popen(inside(side, f"iperf3 {options}"), stdout=subprocess.PIPE)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
 def serve() -> None:
     """Answers each request of a byte."""
     with socket.create_server((SENDER, PORT)) as listening:
@@ -157,11 +168,8 @@ def entered(side: str, work: Any, *arguments: Any) -> multiprocessing.Process:
 def row(kind: str, rate: int, seconds: float, pins: Path) -> str:
     """Measures one limit."""
     results = multiprocessing.get_context("fork").Queue()
-    with limited(kind, rate, pins):
-        long = subprocess.Popen(
-            inside("receiver", f"iperf3 -c {SENDER} -R -C cubic -P 8 -t {seconds + 2:.0f} -O 1 -J"),
-            stdout=subprocess.PIPE,
-        )
+    flows = f"-c {SENDER} -R -C cubic -P 8 -t {seconds + 2:.0f} -O 1 -J"
+    with limited(kind, rate, pins), iperf3("receiver", flows) as long:
         time.sleep(1.5)
         before, cpus = dropped(kind), system.cpu_times()
         begun, passed = time.monotonic(), received_bytes()
@@ -179,8 +187,8 @@ def row(kind: str, rate: int, seconds: float, pins: Path) -> str:
     end = report["end"]
     goodput = end["sum_received"]["bits_per_second"] / 1e6
     retransmits = end["sum_sent"].get("retransmits", 0)
-    flows = [stream["receiver"]["bits_per_second"] for stream in end["streams"]]
-    jain = sum(flows) ** 2 / (len(flows) * sum(flow**2 for flow in flows))
+    rates = [stream["receiver"]["bits_per_second"] for stream in end["streams"]]
+    jain = sum(rates) ** 2 / (len(rates) * sum(each**2 for each in rates))
     cells = [f"{rate} Mb/s", kind, f"{carried / 1e6:.1f} Mb/s", f"{goodput:.1f} Mb/s"]
     cells += [f"{jain:.3f}", str(drops)]
     cells += [str(retransmits), str(len(times))]
@@ -216,9 +224,8 @@ def main() -> None:
     options = parser.parse_args()
     head = "limit | by | carried | goodput of 8 flows | Jain | dropped | retransmits | answers"
     sys.stdout.write(f"| {head} | p50 | p99 | CPUs busy |\n|{'---|' * 11}\n")
-    with network() as pins:
-        servers = [entered("sender", serve)]
-        iperf = subprocess.Popen(inside("sender", "iperf3 -s"), stdout=subprocess.DEVNULL)
+    with network() as pins, iperf3("sender", "-s --logfile /dev/null"):
+        server = entered("sender", serve)
         time.sleep(0.3)
         try:
             for rate in options.rate or RATES_MBPS:
@@ -228,9 +235,7 @@ def main() -> None:
         except RunError as error:
             sys.exit(f"limit: {error}")
         finally:
-            iperf.kill()
-            for server in servers:
-                server.kill()
+            server.kill()
 
 
 if __name__ == "__main__":

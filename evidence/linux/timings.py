@@ -29,7 +29,7 @@ MEANS = {"think": "70 us", "server_think": "140 us"}
 """Of exponential times of nginx and ab: the means in captures."""
 CONNECTS = ["180 us", "400 us"]
 """Means between the connects of wrk that ask only once all have connected. Captured: 20 of 48
-connect 180 us apart before the first of them asks, 26 more 10 ms later; 400 in the mean of all."""
+connect 180 us apart before the first of them asks, most others 10 ms later; 400 in the mean."""
 JITTER = ["10 us", "25 us"]
 """Of the hosts' links."""
 
