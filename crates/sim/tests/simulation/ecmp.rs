@@ -58,6 +58,7 @@ fn scales_in_the_acks_suffice_and_divided_shares_overshoot_less() {
         assert!(share_rewritten(outcome) > 0.9);
         assert_eq!(drops(outcome), 0);
         assert!(queues(outcome).all(|mean| (45e3..80e3).contains(&mean)));
+        assert!(outcome.groups["long"].jain.unwrap() > 0.95);
     }
     let longest = |outcome: &Outcome| {
         outcome
