@@ -241,7 +241,7 @@ def test_a_timeline_is_of_one_connection():
     """Epochs have the same numbers of flows, and one begins before that before it has ended."""
     run = penstock.run(EPOCHS)
     recorded = Recorded(run)
-    flows = [flow for flow, _ in timelines._in_order(run, recorded)]
+    flows = [flow for flow, _ in timelines._in_order(recorded)]
     assert len(flows) == run.flows.height == 48
     keys = [recorded._key(flow) for flow in flows]
     assert len(set(keys)) == len(flows), "a connection for each"
@@ -278,5 +278,5 @@ def test_timelines_are_of_the_seed_whose_packets_are_kept():
     assert made.packets["seed"].unique().to_list() == [8]
     of_first = made.flows.filter(seed=8)
     recorded = Recorded(made)
-    assert {flow["seed"] for flow, _ in timelines._in_order(made, recorded)} == {8}
+    assert {flow["seed"] for flow, _ in timelines._in_order(recorded)} == {8}
     assert of_first.height

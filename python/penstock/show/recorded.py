@@ -2,6 +2,7 @@
 """The recorded packets and events of single flows."""
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -24,7 +25,7 @@ class Recorded:
         # Epochs, and transfers of a job, have the same number of a flow; a connection is of one
         # pair of hosts.
         self._packets = packets.partition_by("scheme", "connection", as_dict=True)
-        self._events = run.events.partition_by("scheme", "connection", as_dict=True)
+        self._all_events = run.events
         self._connections: dict[_Ends, list[int]] = {}
         first = ["scheme", "traffic", "flow", "source", "destination", "connection"]
         for *ends, one, other, number in packets.unique(first, keep="first", maintain_order=True)[
@@ -33,7 +34,13 @@ class Recorded:
             numbers = self._connections.setdefault((*ends, frozenset((one, other))), [])
             if number not in numbers:
                 numbers.append(number)
-        self.begin = units.number(packets["time_s"].min())
+        begin = units.number(packets["time_s"].min())
+        self.flows = run.flows.filter(
+            pl.col("seed") == run.summary["seeds"][0],  # of the packets
+            pl.col("start_s") >= begin - 1e-3,
+            pl.col("bytes").is_not_null(),
+        )
+        """Of the packets' seed, not endless, begun within the record or just before."""
         self.last = units.number(
             packets.group_by("scheme").agg(pl.col("time_s").max())["time_s"].min()
         )
@@ -47,7 +54,7 @@ class Recorded:
         key = self._key(flow)
         if key is None:
             return False
-        end = self.end_of(flow)
+        end = self._end_of(flow)
         first = self._first(key, flow["start_s"])
         return first is not None and first <= min(end, flow["start_s"] + _AT_ONCE)
 
@@ -64,7 +71,7 @@ class Recorded:
         found = []
         for number in self._connections.get(ends, ()):
             first = self._first((scheme, number), start)
-            if first is not None and first <= self.end_of(flow):
+            if first is not None and first <= self._end_of(flow):
                 is_old = self._packets[scheme, number]["time_s"][0] < start
                 found.append((is_old, first, number))
         new = [each for each in found if not each[0] and each[1] <= start + _AT_ONCE]
@@ -76,12 +83,24 @@ class Recorded:
         place = times.search_sorted(start)
         return float(times[place]) if place < len(times) else None
 
-    def end_of(self, flow: Row) -> float:
+    @cached_property
+    def _events(self) -> dict[tuple[Any, ...], pl.DataFrame]:
+        return self._all_events.partition_by("scheme", "connection", as_dict=True)
+
+    def _end_of(self, flow: Row) -> float:
         """When it ended, or what is known of it does."""
         return float(flow["end_s"] or self._end)
 
-    def of(self, flow: Row) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The packets of its connection, and the events."""
-        if (key := self._key(flow)) is None:
-            return tables.NO_PACKETS, tables.NO_EVENTS
-        return self._packets[key], self._events.get(key, tables.NO_EVENTS)
+    def is_within(self, flow: Row) -> pl.Expr:
+        """Whether a packet or event is from the time of the flow."""
+        return pl.col("time_s").is_between(flow["start_s"], self._end_of(flow))
+
+    def packets_of(self, flow: Row) -> pl.DataFrame:
+        """The packets of its connection."""
+        key = self._key(flow)
+        return self._packets[key] if key else tables.NO_PACKETS
+
+    def events_of(self, flow: Row) -> pl.DataFrame:
+        """The events of its connection."""
+        key = self._key(flow)
+        return self._events.get(key, tables.NO_EVENTS) if key else tables.NO_EVENTS

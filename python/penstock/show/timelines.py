@@ -67,7 +67,7 @@ def timelines(run: Results) -> list[Timeline]:
         return []
     found, used = [], 0
     recorded = Recorded(run)
-    for flow, label in _in_order(run, recorded):
+    for flow, label in _in_order(recorded):
         timeline = _timeline(recorded, flow, label)
         used += len(json.dumps(timeline.as_json()))
         if used > ROOM and not timeline.is_listed:
@@ -77,8 +77,8 @@ def timelines(run: Results) -> list[Timeline]:
 
 
 def _timeline(recorded: Recorded, flow: Row, label: str) -> Timeline:
-    is_within = pl.col("time_s").is_between(flow["start_s"], recorded.end_of(flow))
-    packets, events = recorded.of(flow)
+    is_within = recorded.is_within(flow)
+    packets, events = recorded.packets_of(flow), recorded.events_of(flow)
     scale = _window_scale(packets, flow)
     took = units.seconds(flow["fct_s"]) if flow["fct_s"] else "unfinished"
     return Timeline(
@@ -91,16 +91,10 @@ def _timeline(recorded: Recorded, flow: Row, label: str) -> Timeline:
     )
 
 
-def _in_order(run: Results, recorded: Recorded) -> Iterator[tuple[Row, str]]:
+def _in_order(recorded: Recorded) -> Iterator[tuple[Row, str]]:
     """The flows that were recorded from their start: those with a name first, then ever finer."""
-    seed = run.summary["seeds"][0]  # of the packets
-    flows = run.flows.filter(
-        (pl.col("seed") == seed)
-        & (pl.col("start_s") >= recorded.begin - 1e-3)
-        & pl.col("bytes").is_not_null()
-    )
     groups = []
-    for _, members in flows.group_by("traffic", "scheme", maintain_order=True):
+    for _, members in recorded.flows.group_by("traffic", "scheme", maintain_order=True):
         slowest_last = members.sort("fct_s", nulls_last=True).iter_rows(named=True)
         rows = [flow for flow in slowest_last if recorded.has(flow)]
         if rows:

@@ -23,11 +23,7 @@ def charts(run: Results) -> Iterator[Chart]:
     if run.packets.is_empty() or run.flows.is_empty():
         return
     recorded = Recorded(run)
-    flows = run.flows.filter(
-        pl.col("seed") == run.summary["seeds"][0],
-        pl.col("bytes").is_not_null(),
-        pl.col("start_s").is_between(recorded.begin - bursts.AT_ONCE_S, recorded.last),
-    )
+    flows = recorded.flows.filter(pl.col("start_s") <= recorded.last)
     schemes = [result["scheme"] for result in run.summary["results"]]
     begins = (bursts.begin(flows.filter(pl.col("scheme") == name)["start_s"]) for name in schemes)
     begin = next((at for at in begins if at is not None), None)
@@ -53,13 +49,10 @@ def _rows(flows: pl.DataFrame, recorded: Recorded) -> pl.DataFrame:
     """The data packets of the transfers, with the `row` of each."""
     ordered = flows.sort("end_s", "start_s", nulls_last=True)
     rows = [tables.NO_PACKETS.select(_COLUMNS).with_columns(row=pl.lit(0))]
+    is_data = pl.col("forward") & (pl.col("payload") > 0)
     for row, flow in enumerate(ordered.iter_rows(named=True), 1):
-        packets, _ = recorded.of(flow)
-        is_data = pl.col("forward") & (pl.col("payload") > 0)
-        is_within = pl.col("time_s").is_between(flow["start_s"], recorded.end_of(flow))
-        rows.append(
-            packets.filter(is_data & is_within).select(_COLUMNS).with_columns(row=pl.lit(row))
-        )
+        data = recorded.packets_of(flow).filter(is_data, recorded.is_within(flow))
+        rows.append(data.select(_COLUMNS).with_columns(row=pl.lit(row)))
     return pl.concat(rows, how="vertical_relaxed")
 
 
