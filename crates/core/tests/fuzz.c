@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "flow_counter.h"
+#include "grant.h"
 #include "handshake.h"
 #include "hcf.h"
 #include "schemes.h"
@@ -203,6 +204,70 @@ static void fuzz_hcf(void)
 	}
 }
 
+/* A packet as hostile hosts send it: often one that continues what the flow has shown. */
+static struct grant_packet grant_any_packet(const struct grant_flow *f, u64 now_ns)
+{
+	struct grant_packet packet;
+
+	fill(&packet, sizeof(packet));
+	packet.now_ns = now_ns;
+	if (any() & 1)
+		packet.seq = f->seen + (u32)any() % 4;
+	if (any() & 1)
+		packet.ack = any() & 1 ? f->seen : f->ack;
+	if (any() & 1)
+		packet.flags = TCP_FLAG_ACK | (any() & 1 ? TCP_FLAG_PSH : 0);
+	return packet;
+}
+
+static void fuzz_grant(void)
+{
+	static struct grant_flow flows[GRANT_FLOWS];
+	struct grant_port port;
+	struct grant_params params;
+	struct grant_opening opening;
+	u64 now_ns = any();
+	int i, k;
+
+	memset(flows, 0, 512 * sizeof(flows[0])); /* more than begin below */
+	fill(&params, sizeof(params));
+	grant_init(&port, &params, any(), any() & 1);
+	for (i = 0; i < 300; i++) {
+		u32 index = (u32)any() % port.used, queue = (u32)any();
+		struct grant_packet packet = grant_any_packet(&flows[index], now_ns);
+		struct grant_action action;
+
+		now_ns += any() & 1 ? any() % 1000000 : any();
+		if (i % 100 == 99) {
+			fill(&params, sizeof(params));
+			grant_configure(&port, &params, any(), any() & 1);
+		}
+		fill(&opening, sizeof(opening));
+		if (any() % 4 == 0)
+			index = grant_begin(&port, &params, flows, &packet, &opening);
+		grant_syn_window(&port, &params, (u32)any(), (u32)any(), any() & 1, queue, now_ns);
+		grant_on_bytes(&port, &params, (u32)any(), now_ns);
+		if (any() & 1)
+			grant_on_data(&port, &params, flows, index, &packet);
+		else
+			expect(grant_on_ack(&port, &params, flows, index, &packet, queue) <=
+				       packet.window,
+			       "credit never raises a window");
+		for (k = 0; k < 3; k++) {
+			action = any() & 1
+					 ? grant_next(&port, &params, flows, queue, now_ns)
+					 : grant_on_timer(&port, &params, flows, queue, now_ns);
+			expect(!action.flow || grant_is_open(flows, action.flow),
+			       "an ACK is of a flow that is followed");
+		}
+		if (any() % 8 == 0)
+			grant_learn(&port, &params);
+		if (any() % 16 == 0)
+			grant_close(&port, flows, (u32)any() % port.used);
+		expect(port.waiting + port.active < port.used, "no flow is lost or made");
+	}
+}
+
 static void fuzz_flows(void)
 {
 	struct flow_entry flow;
@@ -244,6 +309,7 @@ int main(void)
 		WINDOW_SCHEMES(FUZZ)
 		fuzz_sicc();
 		fuzz_hcf();
+		fuzz_grant();
 		fuzz_flows();
 	}
 	return 0;

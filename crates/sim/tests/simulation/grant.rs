@@ -5,9 +5,12 @@ use super::outcome;
 use penstock_sim::Outcome;
 
 const RATE_BPS: f64 = 200e6;
-const SIZE_BYTES: f64 = 11_500.0;
-/// With eight headers, SYN-ACK, ACK of the request and FIN.
-const WIRE_BYTES: f64 = SIZE_BYTES + 8.0 * 66.0 + 206.0;
+const SIZE_BYTES: u32 = 11_500;
+
+/// What an answer takes of the port: with headers, SYN-ACK, ACK of the request and FIN.
+fn wire_bytes(size: u32) -> f64 {
+    f64::from(size + size.div_ceil(1448) * 66 + 206)
+}
 
 /// Clients ask 8 servers through a port of 200 Mb/s and 128 kB, twice at once; `window`: Grant's keys,
 /// `mode`: who opens the connection.
@@ -61,7 +64,7 @@ fn of_ideal(outcome: &Outcome, clients: u32, rate_bps: f64) -> f64 {
         (answers.finished, answers.timeouts, port.drops),
         (2 * clients as usize, 0, 0)
     );
-    let ideal_s = f64::from(clients + 1) / 2.0 * WIRE_BYTES * 8.0 / rate_bps;
+    let ideal_s = f64::from(clients + 1) / 2.0 * wire_bytes(SIZE_BYTES) * 8.0 / rate_bps;
     answers.fct_s.as_ref().unwrap().mean / ideal_s
 }
 
@@ -76,6 +79,42 @@ fn more_answers_than_the_buffer_holds_segments_are_not_lost() {
         let outcome = at_once(clients, &format!("side = \"{side}\""), mode, "");
         let mean = of_ideal(&outcome, clients, RATE_BPS);
         assert!(mean < 1.1, "{clients} {side} {mode}: {mean}");
+    }
+}
+
+#[test]
+fn equal_answers_of_any_size_take_the_time_of_a_fifo() {
+    for (bytes, clients, rate_bps, epochs) in [
+        (1_000, 126, 200e6, 4),
+        (64_000, 126, 200e6, 4),
+        (256_000, 63, 200e6, 1),
+        (500_000, 63, 1e9, 4),
+    ] {
+        let traffic = format!(
+            r#"
+            [traffic.answers]
+            kind = "incast"
+            flows = {clients}
+            size = "{bytes} B"
+            from = "senders"
+            to = "receivers"
+            mode = "pull"
+            epochs = {epochs}
+            every = "450 ms"
+            "#
+        );
+        for side in ["port", "receiver"] {
+            let window = format!("side = \"{side}\"");
+            let bottleneck = format!(r#"rate = "{rate_bps} b/s", delay = "15 us""#);
+            let outcome = played(&window, &bottleneck, &traffic);
+            let answers = &outcome.groups["answers"];
+            let drops = outcome.ports["left->right"].drops;
+            let harm = (answers.finished, answers.timeouts, drops);
+            assert_eq!(harm, (epochs * clients, 0, 0), "{bytes} {side}");
+            let ideal_s = (clients + 1) as f64 / 2.0 * wire_bytes(bytes) * 8.0 / rate_bps;
+            let mean = answers.fct_s.as_ref().unwrap().mean / ideal_s;
+            assert!(mean < 1.1, "{bytes} {side}: {mean}");
+        }
     }
 }
 
