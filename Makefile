@@ -234,7 +234,7 @@ lab-grant: build lab .venv/.lab ## Judge Grant on real TCP, load by load; LAB_GR
 	@$(ROOT) $(BIN)/python evidence/grant/lab.py $(LAB_GRANT)
 
 GRID ?= tuning --fits --sample 24
-grid: build lab .venv/.lab ## Judge the schemes over cells of real TCP; GRID="verdict --sample 12 --repeats 5" (root)
+grid: build lab .venv/.lab ## Judge the schemes over cells of real TCP; GRID="verdict --fits --sample 13 --repeats 5" (root)
 	@$(ROOT) $(BIN)/python evidence/grid/grid.py $(GRID)
 
 # Before the build of many minutes: debootstrap, chroot and the tests of packages are root's.
