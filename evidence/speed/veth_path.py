@@ -62,10 +62,10 @@ class VethPath:
             self.inside(side, "ip", "link", "set", INTERFACE, "gso_max_segs", segments)
 
     @contextlib.contextmanager
-    def attached(self, scheme: str | None) -> Iterator[None]:
-        """Within, a scheme is on the port; None: nothing is."""
+    def attached(self, scheme: str | None) -> Iterator[int]:
+        """Within, a scheme is on the port; None: nothing is. Yields the agent's process, or 0."""
         if scheme is None:
-            yield
+            yield 0
             return
         pins = ("--pins", str(self.pins))
         rate = ("--rate", self.rate) if self.rate and scheme == "grant" else ()
@@ -83,9 +83,10 @@ class VethPath:
         inside = system.inside(self.namespace("sender"), *command)
         with subprocess.Popen(inside, stdout=subprocess.PIPE) as agent:
             assert agent.stdout
-            agent.stdout.readline()  # attached, or it has ended
+            if not agent.stdout.readline():
+                raise RunError(f"penstockd attach --scheme {scheme} has ended")
             try:
-                yield
+                yield agent.pid
             finally:
                 agent.terminate()
 
