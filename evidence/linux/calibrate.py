@@ -179,7 +179,10 @@ def simulated(one: dict[str, Any]) -> dict[str, Any]:
     """
     document: dict[str, Any] = copy.deepcopy(one["document"])
     document["scheme"] = {"hscc": {"window": {"sigma": 1}}}  # a port of Linux drops nothing early
-    web = document["traffic"]["web"]
+    document["fabric"]["access"] |= one.get("links", {})
+    web = document["traffic"].get("web")
+    if web is None:
+        return document
     if not one["client"]:
         web |= EVENT_LOOP[web["connection"]]
         if web.get("barrier") and web["connection"] == "new":
@@ -189,7 +192,6 @@ def simulated(one: dict[str, Any]) -> dict[str, Any]:
         web["request"] = REQUEST[one["client"], web["connection"]]
         web |= TOOLS_START[one["client"]] | PAUSES
     web |= one.get("times", {})
-    document["fabric"]["access"] |= one.get("links", {})
     return document
 
 

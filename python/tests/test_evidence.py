@@ -443,6 +443,52 @@ def test_the_calibration_keeps_the_kernels_runs_where_it_only_reads_them(
     assert [on for _, on, _ in played] == ["sim"] * 3 + ["lab"] * 3
 
 
+def test_means_agree_within_the_tolerance_or_a_few_events():
+    def runs(**numbers):
+        return [dict.fromkeys(calibrate.TOLERANCES, 1.0) | numbers] * 2
+
+    for name, kernel, near, far in [
+        ("mean", 0.1, 0.114, 0.116),
+        ("p99", 0.1, 0.076, 0.074),
+        ("elephants", 1e6, 1.15e6, 1.16e6),
+        ("drops", 1000, 1250, 1251),
+        ("timeouts", 2, 7, 8),
+    ]:
+        assert calibrate.apart(runs(**{name: kernel}), runs(**{name: near})) == []
+        assert calibrate.apart(runs(**{name: kernel}), runs(**{name: far})) == [name]
+    assert calibrate.apart(runs(mean=None), runs()) == ["mean"]
+    assert calibrate.apart(runs(mean=None), runs(mean=None)) == []
+
+
+def test_what_the_runs_span_is_no_difference():
+    first, second = [3.0, 4.0, 1.0, 2.1], [490.0, 340.0, 433.0, 402.0]
+    assert not calibrate.may_be_chance(first, second)
+    spread, close = [10.0, 30.0, 50.0], [60.0, 61.0, 62.0]
+    assert calibrate.may_be_chance(spread, close)  # t = 2.68, at 5 % 4.30
+    assert not calibrate.may_be_chance([29.0, 30.0, 31.0], close)
+    assert not calibrate.may_be_chance([10.0], [60.0])  # one run spans nothing
+    assert calibrate.may_be_chance([5.0, 5.0], [5.0, 5.0])
+    assert not calibrate.may_be_chance([5.0, 5.0], [6.0, 6.0])
+
+
+def test_a_scenario_of_long_flows_alone_is_simulated_as_it_is():
+    long = calibrate.named("elephants")
+    assert calibrate.simulated(long)["traffic"] == long["document"]["traffic"]
+    clients = calibrate.named("persistent")
+    assert calibrate.simulated(clients)["traffic"] != clients["document"]["traffic"]
+
+
+def test_what_is_tuned_on_is_not_what_is_reported_on():
+    cells = importlib.import_module("cells")
+    tuning, verdict = cells.axes("tuning"), cells.axes("verdict")
+    for axis in ("clients", "size", "rate", "buffer"):
+        assert not set(tuning[axis]) & set(verdict[axis])
+    tuned, verdicts = (
+        {one["name"] for one in calibrate.sample(is_aside=is_aside)} for is_aside in (False, True)
+    )
+    assert (len(tuned), len(verdicts), tuned & verdicts) == (48, 24, set())
+
+
 # The long run.
 
 

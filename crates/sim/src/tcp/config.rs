@@ -372,7 +372,7 @@ impl Config {
     /// buffer of at most 32 MB), initial window 10, CUBIC with HyStart, RACK-TLP, PRR, minimum RTO
     /// 200 ms above SRTT, initial RTO 1 s, delayed ACKs of 40 ms after a quick-ack start, offloads off.
     ///
-    /// Where it differs from Linux: no pacing, small queues, undo of needless fast retransmits or by
+    /// Where it differs from Linux: no pacing but BBR's, small queues, undo of needless fast retransmits or by
     /// DSACK, fast open; short segments use up as much of a window as they are long; without SACK a timeout goes back to SND.UNA; an
     /// ECN reduction is immediate, not spread over a round trip; HZ is 250.
     pub const fn linux() -> Config {
