@@ -15,22 +15,25 @@ fn wire_bytes(size: u32) -> f64 {
 /// Clients ask 8 servers through a port of 200 Mb/s and 128 kB, twice at once; `window`: Grant's keys,
 /// `mode`: who opens the connection.
 fn at_once(clients: u32, window: &str, mode: &str, more: &str) -> Outcome {
-    let traffic = format!(
+    let timing = "start = \"500 ms\"\nepochs = 2\nevery = \"700 ms\"";
+    let traffic = answers(clients, SIZE_BYTES, mode, timing) + more;
+    played(window, r#"rate = "200 Mb/s", delay = "15 us""#, &traffic)
+}
+
+/// The traffic of clients that ask 8 servers at once; `timing`: its keys.
+fn answers(clients: u32, bytes: u32, mode: &str, timing: &str) -> String {
+    format!(
         r#"
         [traffic.answers]
         kind = "incast"
         flows = {clients}
-        size = "11.5 kB"
+        size = "{bytes} B"
         from = "senders"
         to = "receivers"
         mode = "{mode}"
-        start = "500 ms"
-        epochs = 2
-        every = "700 ms"
-        {more}
+        {timing}
         "#
-    );
-    played(window, r#"rate = "200 Mb/s", delay = "15 us""#, &traffic)
+    )
 }
 
 /// Two seconds of this traffic through a port of 128 kB.
@@ -57,15 +60,18 @@ fn played(window: &str, bottleneck: &str, traffic: &str) -> Outcome {
 }
 
 /// Asserts that no packet is lost and no flow stalls; returns the mean over that of an ideal port.
-fn of_ideal(outcome: &Outcome, clients: u32, rate_bps: f64) -> f64 {
+fn of_ideal(outcome: &Outcome, bytes: u32, clients: u32, epochs: u32, rate_bps: f64) -> f64 {
     let answers = &outcome.groups["answers"];
     let port = &outcome.ports["left->right"];
-    assert_eq!(
-        (answers.finished, answers.timeouts, port.drops),
-        (2 * clients as usize, 0, 0)
-    );
-    let ideal_s = f64::from(clients + 1) / 2.0 * wire_bytes(SIZE_BYTES) * 8.0 / rate_bps;
+    let harm = (answers.finished, answers.timeouts, port.drops);
+    assert_eq!(harm, ((epochs * clients) as usize, 0, 0), "{bytes}");
+    let ideal_s = f64::from(clients + 1) / 2.0 * wire_bytes(bytes) * 8.0 / rate_bps;
     answers.fct_s.as_ref().unwrap().mean / ideal_s
+}
+
+/// The same of [`at_once`].
+fn of_ideal_at_once(outcome: &Outcome, clients: u32, rate_bps: f64) -> f64 {
+    of_ideal(outcome, SIZE_BYTES, clients, 2, rate_bps)
 }
 
 #[test]
@@ -77,7 +83,7 @@ fn more_answers_than_the_buffer_holds_segments_are_not_lost() {
         (400, "receiver", "push"),
     ] {
         let outcome = at_once(clients, &format!("side = \"{side}\""), mode, "");
-        let mean = of_ideal(&outcome, clients, RATE_BPS);
+        let mean = of_ideal_at_once(&outcome, clients, RATE_BPS);
         assert!(mean < 1.1, "{clients} {side} {mode}: {mean}");
     }
 }
@@ -90,29 +96,12 @@ fn equal_answers_of_any_size_take_the_time_of_a_fifo() {
         (256_000, 63, 200e6, 1),
         (500_000, 63, 1e9, 4),
     ] {
-        let traffic = format!(
-            r#"
-            [traffic.answers]
-            kind = "incast"
-            flows = {clients}
-            size = "{bytes} B"
-            from = "senders"
-            to = "receivers"
-            mode = "pull"
-            epochs = {epochs}
-            every = "450 ms"
-            "#
-        );
+        let timing = format!("epochs = {epochs}\nevery = \"450 ms\"");
+        let traffic = answers(clients, bytes, "pull", &timing);
+        let bottleneck = format!(r#"rate = "{rate_bps} b/s", delay = "15 us""#);
         for side in ["port", "receiver"] {
-            let window = format!("side = \"{side}\"");
-            let bottleneck = format!(r#"rate = "{rate_bps} b/s", delay = "15 us""#);
-            let outcome = played(&window, &bottleneck, &traffic);
-            let answers = &outcome.groups["answers"];
-            let drops = outcome.ports["left->right"].drops;
-            let harm = (answers.finished, answers.timeouts, drops);
-            assert_eq!(harm, (epochs * clients, 0, 0), "{bytes} {side}");
-            let ideal_s = (clients + 1) as f64 / 2.0 * wire_bytes(bytes) * 8.0 / rate_bps;
-            let mean = answers.fct_s.as_ref().unwrap().mean / ideal_s;
+            let outcome = played(&format!("side = \"{side}\""), &bottleneck, &traffic);
+            let mean = of_ideal(&outcome, bytes, clients, epochs, rate_bps);
             assert!(mean < 1.1, "{bytes} {side}: {mean}");
         }
     }
@@ -129,7 +118,7 @@ fn long_flows_take_turns_in_their_share() {
     "#;
     for side in ["port", "receiver"] {
         let outcome = at_once(126, &format!("side = \"{side}\""), "pull", elephants);
-        let mean = of_ideal(&outcome, 126, RATE_BPS * 7.0 / 8.0);
+        let mean = of_ideal_at_once(&outcome, 126, RATE_BPS * 7.0 / 8.0);
         assert!(mean < 1.3, "{side}: {mean}");
         let long = &outcome.groups["elephants"];
         let jain = long.jain.unwrap();
@@ -162,18 +151,10 @@ fn far_senders_of_much_go_on() {
 /// Equal answers beyond the common sizes run to completion before any of them has ended.
 #[test]
 fn long_answers_of_one_size_take_no_turns() {
-    let traffic = r#"
-        [traffic.answers]
-        kind = "incast"
-        flows = 126
-        size = "700 kB"
-        from = "senders"
-        to = "receivers"
-        mode = "pull"
-    "#;
+    let traffic = answers(126, 700_000, "pull", "");
     for side in ["port", "receiver"] {
         let window = format!("side = \"{side}\"");
-        let outcome = played(&window, r#"rate = "1 Gb/s", delay = "15 us""#, traffic);
+        let outcome = played(&window, r#"rate = "1 Gb/s", delay = "15 us""#, &traffic);
         let answers = &outcome.groups["answers"];
         assert_eq!((answers.finished, answers.timeouts), (126, 0));
         let times = answers.fct_s.as_ref().unwrap();
@@ -185,7 +166,7 @@ fn long_answers_of_one_size_take_no_turns() {
 #[test]
 fn a_limit_drops_nothing() {
     let window = "side = \"limit\", rate = \"100 Mb/s\"";
-    let mean = of_ideal(&at_once(126, window, "pull", ""), 126, RATE_BPS / 2.0);
+    let mean = of_ideal_at_once(&at_once(126, window, "pull", ""), 126, RATE_BPS / 2.0);
     assert!((0.95..1.1).contains(&mean), "{mean}");
 }
 
@@ -200,7 +181,7 @@ fn credit_that_no_one_uses_is_taken_back() {
         )
     };
     let outcome = at_once(126, "side = \"receiver\"", "pull", &text("40 ms"));
-    assert!(of_ideal(&outcome, 126, RATE_BPS) < 1.3);
+    assert!(of_ideal_at_once(&outcome, 126, RATE_BPS) < 1.3);
     assert_eq!(outcome.groups["other"].unfinished, 0);
 }
 
@@ -222,7 +203,7 @@ fn servers_that_answer_late_do_not_hold_up_the_others() {
     "#;
     for side in ["port", "receiver"] {
         let outcome = at_once(95, &format!("side = \"{side}\""), "pull", late);
-        let mean = of_ideal(&outcome, 95, RATE_BPS);
+        let mean = of_ideal_at_once(&outcome, 95, RATE_BPS);
         assert!(mean < 1.15, "{side}: {mean}");
         assert_eq!(outcome.groups["late"].unfinished, 0);
     }
