@@ -26,6 +26,7 @@ from statistics import mean
 from penstock.errors import PenstockError, RunError
 from penstock.execution import build
 from penstock.execution.lab import programs, system
+from penstock.execution.lab.tools import NGINX
 from penstock.units import three
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,13 +36,6 @@ GUEST = "10.82.0.100"
 PORT = "rate 50mbit burst 6kb limit"
 SCHEMES = {"fifo": 16_000_000, "drop-tail": 128_000, "grant": 128_000}
 """What the port's buffer holds, in bytes: under `fifo` everything."""
-NGINX = """daemon off; master_process off; pid {folder}/pid; error_log stderr crit;
-events {{ worker_connections 8192; }}
-http {{
-  access_log off; keepalive_requests 1000000000; root {folder};
-  server {{ {listen} }}
-}}
-"""
 LOADS = {
     "16 clients each, persistent": (16, "-k"),
     "8 clients each, new connections": (8, ""),
@@ -67,18 +61,8 @@ def main() -> int:
     parser.add_argument("--only", default="", help="loads with this text in their name")
     parser.add_argument("--scheme", action="append", choices=SCHEMES)
     options = parser.parse_args()
-    heads = (
-        "load",
-        "port",
-        "scheme",
-        "answers/s",
-        "mean",
-        "p50",
-        "p99",
-        "max",
-        "drops",
-        "timeouts",
-    )
+    heads = ("load", "port", "scheme", "answers/s", "mean", "p50", "p99", "max")
+    heads += ("drops", "timeouts")
     sys.stdout.write(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n")
     try:
         system.call([str(ROOT / "evidence/kernels/fetch"), "7.2"])
@@ -143,7 +127,8 @@ cut -f 5 /run/10.*.tsv | sort -n | uniq -c
 @contextmanager
 def network(folder: Path) -> Iterator[None]:
     """Servers, and a host whose bridge has its card and the guest's tap."""
-    (folder / "answer").write_bytes(bytes(11_500))
+    (folder / "www").mkdir()
+    (folder / "www/answer").write_bytes(bytes(11_500))
     with ExitStack() as stack:
         for name in (SERVERS, HOST):
             stack.callback(
@@ -163,12 +148,11 @@ def network(folder: Path) -> Iterator[None]:
         for name, line in lines:
             system.call(system.inside(name, *line.split()))
         config = folder / "nginx.conf"
-        listen = " ".join(f"listen {address}:80 backlog=4096;" for address in ADDRESSES)
-        config.write_text(NGINX.format(folder=folder, listen=listen), encoding="utf-8")
+        server = {"folder": folder, "host": "nginx", "address": "0.0.0.0", "port": 80}
+        config.write_text(NGINX.format(**server), encoding="utf-8")
         nginx = ("nginx", "-e", "stderr", "-p", str(folder), "-c", str(config))
         started = programs.running(system.inside(SERVERS, *nginx), "nginx", folder / "nginx.log")
-        server = stack.enter_context(started)
-        server.wait_until((folder / "pid").exists, "no pid file")
+        stack.enter_context(started).wait_until((folder / "nginx.pid").exists, "no pid file")
         yield
 
 

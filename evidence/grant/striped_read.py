@@ -11,12 +11,9 @@ from statistics import mean, median
 
 from hosts import COUNT, laboratory
 
+from penstock.execution.lab.tools import NGINX
+
 STRIPE_BYTES, READS = 16_384, 60
-CONFIGURATION = """
-daemon off; worker_processes 1; pid {folder}/{server}.pid; error_log stderr;
-events {{ worker_connections 256; }}
-http {{ access_log off; server {{ listen {address}:80; root {folder}; }} }}
-"""
 
 
 def play(scheme: str, stripes: int) -> list[float]:
@@ -27,12 +24,12 @@ def play(scheme: str, stripes: int) -> list[float]:
     times = []
     with tempfile.TemporaryDirectory() as name, laboratory(scheme) as hosts:
         folder = Path(name)
-        folder.chmod(0o755)
-        (folder / "stripe").write_bytes(bytes(STRIPE_BYTES))
+        (folder / "www").mkdir()
+        (folder / "www/stripe").write_bytes(bytes(STRIPE_BYTES))
         for server, _ in hosts.pairs:
-            of = {"server": server, "address": hosts.address(server), "folder": folder}
+            of = {"folder": folder, "host": server, "address": hosts.address(server), "port": 80}
             file = folder / f"{server}.conf"
-            file.write_text(CONFIGURATION.format(**of))
+            file.write_text(NGINX.format(**of))
             hosts.start(server, "nginx", "-e", "stderr", "-p", name, "-c", str(file))
         time.sleep(1)
         urls = []

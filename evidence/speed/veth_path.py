@@ -2,10 +2,10 @@
 """Two namespaces joined by an unshaped veth pair, with a port of penstockd at the sender."""
 
 import contextlib
-import ctypes
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from pathlib import Path
 from penstock.errors import RunError
 from penstock.execution.lab import system
 
-NAMESPACES = Path("/run/netns")
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import netns
+
 INTERFACE = "veth0"
 ADDRESSES = {"sender": "10.99.0.1", "receiver": "10.99.0.2"}
-CLONE_NEWNET = 0x40000000
-
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True)
@@ -39,18 +39,9 @@ class VethPath:
         """Runs a command there."""
         return system.call(system.inside(self.namespace(side), *command))
 
-    @contextlib.contextmanager
-    def entered(self, side: str) -> Iterator[None]:
+    def entered(self, side: str) -> contextlib.AbstractContextManager[None]:
         """Within, this thread is in the namespace: sockets made here stay there."""
-        with (
-            Path("/proc/thread-self/ns/net").open() as home,
-            (NAMESPACES / self.namespace(side)).open() as there,
-        ):
-            _setns(there.fileno())
-            try:
-                yield
-            finally:
-                _setns(home.fileno())
+        return netns.inside(self.namespace(side))
 
     def offload(self, is_on: bool) -> None:
         """Super-packets (TSO, GSO, GRO), or one packet for each segment."""
@@ -97,11 +88,6 @@ class VethPath:
         )
         port = json.loads(status)[0]
         return {name: int(value) for name, value in port["counters"].items()}
-
-
-def _setns(file: int) -> None:
-    if _libc.setns(file, CLONE_NEWNET):
-        raise RunError(f"setns: {os.strerror(ctypes.get_errno())}")
 
 
 @contextlib.contextmanager

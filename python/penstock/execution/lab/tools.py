@@ -41,13 +41,14 @@ _FIRST_PORT = 5201
 _INTERVAL = "0.1"  # seconds between iperf3's counts
 _MOST_REQUESTS = 200_000  # `ab` allocates them all at once
 
-_NGINX = """daemon off; master_process off; pid {folder}/{host}.pid; error_log stderr crit;
+NGINX = """daemon off; master_process off; pid {folder}/{host}.pid; error_log stderr crit;
 events {{ worker_connections 8192; }}
 http {{
   access_log off; keepalive_requests 1000000000; root {folder}/www;
   server {{ listen {address}:{port} backlog=4096; }}
 }}
 """
+"""Of a server for what is in `folder`/www; its pid is in `folder`/`host`.pid."""
 
 # The hooks of a thread of wrk; `done` would see its statistics only.
 _WRK = """local ffi = require("ffi")
@@ -343,7 +344,7 @@ def _web(of: Traffic) -> Iterator[Program]:
     for source in dict.fromkeys(source for source, _ in of.pairs):
         config = of.folder / f"{of.name}-{source}.conf"
         server = {"folder": of.folder, "host": source, "address": of.address(source)}
-        config.write_text(_NGINX.format(**server, port=of.port), encoding="utf-8")
+        config.write_text(NGINX.format(**server, port=of.port), encoding="utf-8")
         command = ("nginx", "-e", "stderr", "-p", str(of.folder), "-c", str(config))
         listens = f"{of.address(source)}:{of.port}"
         yield Program(source, command, config.with_suffix(".log"), listens=listens)
