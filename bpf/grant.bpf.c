@@ -285,9 +285,11 @@ static __always_inline int lower_acks(struct __sk_buff *skb, _Bool is_behind)
 		grant_pass_ack(now_ns);
 	}
 	window = own.scratch->window;
-	if (window < packet->window && since_ns)
+	if (window < packet->window && since_ns) {
+		ctx.counted->passed[PASS_STALE]++;
 		window = (u16)release_window(window, packet->window, own.scratch->packet.scale,
 					     own.scratch->packet.mss, since_ns);
+	}
 	if (window < packet->window) {
 		if (write_window(skb, packet, window))
 			return pass(ctx.counted, PASS_FAILED);
