@@ -56,8 +56,9 @@ DURATION_S, SETTLED_S = 5.0, 1.5
 """How long clients are measured, and after how long the tools' begin if there are long flows: by
 then slow start is over, and iperf3's control connections have idled for the second after which
 schemes no longer count them."""
-START_GAP = "20 us"
-"""Between the starts of two clients, also within a round, as the laboratory plays it."""
+START_GAP = {"penstock-traffic": "20 us", "wrk": "2 ms"}
+"""Between the starts of two clients, also within a round. Of wrk each is a process, which has asked
+and waits before the next one begins."""
 EVENT_LOOP = {
     "new": {"event_loop": {"exponential": "50 us"}},
     "persistent": {
@@ -69,10 +70,9 @@ EVENT_LOOP = {
 pass 48 us in the mean of its system calls where connections are new, and 17 to 22 where they last
 (traced, pauses above 100 us left out). From one connect to the next pass 40 to 60; 75 agree no
 worse with the kernel than 60."""
-TOOLS_START = {"ab": {"start_spread": "50 ms"}, "wrk": {"start_gap": "0.4 ms"}}
+AB_START = "50 ms"
 """The laboratory starts one process of ab after another, 8 with several clients each, within this
-time in captures. All wrk, one for each client, have loaded, and begin this far apart: the median of
-the kernel's runs, from their `starts_within_s`."""
+time in captures."""
 ROUND_PAUSE_US = 12.0
 """For each client, from the end of a round on new connections to the first SYN of the next one: the
 packets that end the connections go first. Captured: 100 us with 8 clients, 520 with 48."""
@@ -84,6 +84,10 @@ PAUSES = {
 }
 """From an answer to ab's next SYN, and from a request to nginx's answer: the medians in captures,
 and the spread from the 10th to the 90th percentile, 30 to 96 and 45 to 284 us."""
+WRK_DELAYS = {"access": "1.5 us", "bottleneck": "4 us"}
+"""The laboratory has none of the scenario's delays. In a capture of 48 wrk 5 us pass in the median
+from data at the receiver to its ACK, and 11 from there to the next data at the port; with links of
+these delays, 16. Cells with wrk are all of the machine of this capture, others of slower ones."""
 REQUEST = {("ab", "new"): "85 B", ("ab", "persistent"): "109 B", ("wrk", "persistent"): "43 B"}
 """Of each client."""
 SCHEMES = ("drop-tail", "fairq", "hscc")
@@ -167,8 +171,8 @@ def scenario(cell: cells.Cell) -> dict[str, Any]:
     web, by_tools = document["traffic"]["web"], cells.is_by_tools(cell)
     start_s = SETTLED_S if by_tools and cell["elephants"] else 0.0
     web["start"] = f"{start_s} s"
-    if not by_tools:
-        web["start_gap"] = START_GAP
+    if cell["generator"] in START_GAP:
+        web["start_gap"] = START_GAP[cell["generator"]]
     return document | {"duration": f"{DURATION_S + start_s} s"}
 
 
@@ -179,6 +183,9 @@ def simulated(one: dict[str, Any]) -> dict[str, Any]:
     """
     document: dict[str, Any] = copy.deepcopy(one["document"])
     document["scheme"] = {"hscc": {"window": {"sigma": 1}}}  # a port of Linux drops nothing early
+    if one["client"] == "wrk":
+        for link, delay in WRK_DELAYS.items():
+            document["fabric"][link]["delay"] = delay
     document["fabric"]["access"] |= one.get("links", {})
     web = document["traffic"].get("web")
     if web is None:
@@ -190,7 +197,7 @@ def simulated(one: dict[str, Any]) -> dict[str, Any]:
     else:
         web["size"] = f"{to_bytes(web['size']) + HEADERS_BYTES} B"
         web["request"] = REQUEST[one["client"], web["connection"]]
-        web |= TOOLS_START[one["client"]] | PAUSES
+        web |= PAUSES | ({"start_spread": AB_START} if one["client"] == "ab" else {})
     web |= one.get("times", {})
     return document
 

@@ -4,10 +4,10 @@
 Plays each cell that `calibrate.py --on sim` finds apart once more in the simulator, with other
 times of the laboratory's programs and links: one process that takes 25 to 110 us from one event to
 the next (in calibrate.py 25 or 50 in the mean; connects on persistent connections keep their 75);
-nginx with ab or wrk that take half or twice as long, times that do not vary, or vary more; wrk that
-all connect before the first asks; a jitter of 10 or 25 us on the hosts' links. A number is
-explained if with one of these it is within the tolerance of the kernel's, or if the kernel's is
-between two of them. Takes half a minute and needs no privileges.
+nginx with ab or wrk that take half or twice as long, times that do not vary, or vary more; a jitter
+of 10 or 25 us on the hosts' links. A number is explained if with one of these it is within the
+tolerance of the kernel's, or if the kernel's is between two of them. Takes half a minute and needs
+no privileges.
 """
 
 import argparse
@@ -27,9 +27,6 @@ PROCESS = ["25 us", "35 us", "50 us", "80 us", "110 us"]
 17 to 22 on persistent connections under FairQ."""
 MEANS = {"think": "70 us", "server_think": "140 us"}
 """Of exponential times of nginx and ab: the means in captures."""
-CONNECTS = ["180 us", "400 us"]
-"""Means between the connects of wrk that ask only once all have connected. Captured: 20 of 48
-connect 180 us apart before the first of them asks, most others 10 ms later; 400 in the mean."""
 JITTER = ["10 us", "25 us"]
 """Of the hosts' links."""
 
@@ -91,10 +88,6 @@ def changes(client: str | None) -> Iterator[dict[str, Any]]:
             yield {"times": {key: took | slower(took, factor) for key, took in PAUSES.items()}}
         yield {"times": {key: took["lognormal"] for key, took in PAUSES.items()}}
         yield {"times": {key: {"exponential": took} for key, took in MEANS.items()}}
-    if client == "wrk":
-        for took in CONNECTS:
-            opened = {"event_loop": "2 us", "event_loop_connect": {"exponential": took}}
-            yield {"times": {"start_gap": "0 s", **opened}}
     yield from ({"links": {"jitter": jitter}} for jitter in JITTER)
 
 

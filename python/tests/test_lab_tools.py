@@ -3,8 +3,10 @@
 
 import csv
 import io
+import itertools
 import json
 import math
+import statistics
 import tomllib
 from contextlib import ExitStack
 from dataclasses import replace
@@ -74,6 +76,27 @@ def test_each_flow_has_a_wrk_of_its_own(tmp_path):
     assert str(tmp_path / "web-0.tsv") in (tmp_path / script).read_text()
     given = replace(traffic(tmp_path, connection="new", **asked), is_wrk=True)
     with pytest.raises(ScenarioError, match=r"traffic\.web\.connection: wrk does not count"):
+        tools.programs_of(given)
+
+
+def test_wrk_begins_as_far_apart_as_the_scenario_has_it(tmp_path):
+    (tmp_path / "www").mkdir()
+    asked = {"kind": "incast", "mode": "pull", "requests": 10, "size": "10 kB"}
+    given = traffic(tmp_path, connection="persistent", start_gap="2 ms", **asked)
+    with pytest.raises(ScenarioError, match=r"traffic\.web\.start_gap: is for penstock-traffic"):
+        tools.programs_of(given)
+    given = replace(given, is_wrk=True, pairs=given.pairs * 400)
+    clients = [one for one in tools.programs_of(given) if one.start_s is not None]
+    starts = [one.start_s for one in clients]
+    gaps = [after - before for before, after in itertools.pairwise(starts)]
+    assert len({one.held.gate for one in clients}) == 400
+    assert starts[0] == pytest.approx(0.0)
+    assert statistics.mean(gaps) == pytest.approx(2e-3, rel=0.2)
+    again = [one.start_s for one in tools.programs_of(given) if one.start_s is not None]
+    other = [one.start_s for one in tools.programs_of(replace(given, seed=2))]
+    assert starts == again != other[1:]
+    given = replace(given, table=given.table | {"start_gap": {"exponential": "2 ms"}})
+    with pytest.raises(ScenarioError, match=r"traffic\.web\.start_gap: is a distribution"):
         tools.programs_of(given)
 
 

@@ -18,8 +18,9 @@ import fcntl
 import io
 import json
 import math
+import random
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ from penstock.scenario import parsed
 from penstock.units import to_bytes, to_seconds
 
 _PATIENCE_S = 10.0  # beyond the scenario's duration, for the tools to end and report
+_LOOK_S = 0.1  # from one look at the tools to the next
 _FIRST_PORT = 5201
 _INTERVAL = "0.1"  # seconds between iperf3's counts
 _MOST_REQUESTS = 200_000  # `ab` allocates them all at once
@@ -147,6 +149,8 @@ class Traffic:
     port: int
     is_wrk: bool = False
     """wrk in place of `ab`."""
+    seed: int = 1
+    """Of the random times between its starts."""
 
     def address(self, host: str) -> str:
         """The address of a host."""
@@ -174,7 +178,8 @@ def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listene
     port = _FIRST_PORT
     for name, table in document["traffic"].items():
         pairs = pairs_of(table, ends.get(name))
-        tools += programs_of(Traffic(name, table, pairs, plan, folder, duration, port, is_wrk))
+        of = Traffic(name, table, pairs, plan, folder, duration, port, is_wrk, task.seed)
+        tools += programs_of(of)
         port += len(pairs)
     with ExitStack() as stack:
 
@@ -190,8 +195,7 @@ def play(task: Task, ends: dict[str, Any], plan: Plan, tag: str, listen: Listene
             process.wait_until(is_ready, f"nothing listens on {server.listens}")
         clients = [program for program in tools if program.start_s is not None]
         held = {client: client.held for client in clients if client.held}
-        names = {gate for _, gate in held.values()}
-        gates = {gate: stack.enter_context(_locked(gate)) for gate in names}
+        gates = {gate: stack.enter_context(_locked(gate)) for _, gate in held.values()}
         loading = {client: launch(client) for client in held}
         for client, process in loading.items():
             process.wait_until(held[client].loaded.exists, "it has not loaded")
@@ -249,13 +253,13 @@ def _run(
     listen: Listener,
 ) -> list[tuple[Program, Begun]]:
     """Starts and interrupts each client at its times, and waits for all; when each was started."""
-    waiting = sorted(clients, key=lambda client: client.start_s or 0.0)
+    waiting = deque(sorted(clients, key=lambda client: client.start_s or 0.0))
     begun = time.monotonic()
     started: list[tuple[Program, Begun, programs.Process]] = []
     while waiting or not all(process.has_ended() for *_, process in started):
         passed = time.monotonic() - begun
         while waiting and (waiting[0].start_s or 0.0) <= passed:
-            client, at = waiting.pop(0), Begun(begun, time.monotonic())
+            client, at = waiting.popleft(), Begun(begun, time.monotonic())
             started.append((client, at, start(client)))
         for client, _, process in started:
             if client.stop_s is not None and client.stop_s <= passed:
@@ -264,7 +268,10 @@ def _run(
             message = "lab: the tools did not end in time; the network may be broken"
             raise RunError(message)
         listen(min(passed / duration_s, 0.99))
-        time.sleep(0.1)
+        until = passed + _LOOK_S
+        if waiting:
+            until = min(until, waiting[0].start_s or 0.0)
+        time.sleep(max(0.0, begun + until - time.monotonic()))
     for *_, process in started:
         process.check_success()
     return [(client, at) for client, at, _ in started]
@@ -284,9 +291,10 @@ def pairs_of(table: dict[str, Any], ends: dict[str, list[str]] | None) -> list[t
     return [(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(count)]
 
 
-_NO_TIME = dict.fromkeys(("start_spread", "start_gap", "think", "server_think"), "0 s")
+_GAP = "start_gap"
+_NO_TIME = dict.fromkeys(("start_spread", _GAP, "think", "server_think"), "0 s")
 _DEFAULTS = {"epochs": 1, "tcp": {}} | _NO_TIME
-"""Keys that only penstock-traffic plays, with the values that have no effect."""
+"""Keys that only penstock-traffic plays, with values that have no effect; wrk has a gap, too."""
 
 
 def programs_of(traffic: Traffic) -> list[Program]:
@@ -296,7 +304,8 @@ def programs_of(traffic: Traffic) -> list[Program]:
         ScenarioError: these tools cannot play it.
     """
     for key, default in _DEFAULTS.items():
-        if traffic.table.get(key, default) != default:
+        is_played = traffic.is_wrk and key == _GAP
+        if traffic.table.get(key, default) != default and not is_played:
             traffic.refuse(f".{key}", "is for penstock-traffic")
     kind, mode = traffic.table["kind"], traffic.table.get("mode")
     is_web = (kind, mode) == ("incast", "pull") and "requests" in traffic.table
@@ -350,7 +359,7 @@ def _web(of: Traffic) -> Iterator[Program]:
         yield Program(source, command, config.with_suffix(".log"), listens=listens)
     start = to_seconds(of.table["start"])
     if of.is_wrk:
-        yield from _wrk(of, size, start)
+        yield from _wrk(of, size)
         return
     keep = ("-k",) if of.table["connection"] == "persistent" else ()
     limit = f"{max(1, round(of.duration_s - start))}"
@@ -364,23 +373,34 @@ def _web(of: Traffic) -> Iterator[Program]:
         yield Program(pair[1], command, report.with_suffix(".log"), start, read=read)
 
 
-def _wrk(of: Traffic, size: int, start: float) -> Iterator[Program]:
+def _wrk(of: Traffic, size: int) -> Iterator[Program]:
     if of.table["connection"] == "new":
         of.refuse(".connection", "wrk does not count the time of handshakes")
-    limit = max(1, round(of.duration_s - start))
-    for flow, (source, destination) in enumerate(of.pairs):
+    for flow, ((source, destination), at) in enumerate(zip(of.pairs, _starts(of), strict=False)):
         if len(of.plan.home[destination].hosts) > 1:
             of.refuse(".to", "wrk does not choose its address, and hosts share their namespace")
         report = of.folder / f"{of.name}-{flow}.tsv"
         script = report.with_suffix(".lua")
-        held = Held(report, of.folder / f"{of.name}.gate")
+        held = Held(report, report.with_suffix(".gate"))
         script.write_text(_WRK.format(report=report, gate=held.gate), encoding="utf-8")
+        limit = max(1, round(of.duration_s - at))
         # What takes longer than the timeout is counted only.
         options = ("-t", "1", "-c", "1", "-d", f"{limit}s", "--timeout", f"{limit + 1}s")
         url = f"http://{of.address(source)}:{of.port}/{of.name}"
         command = ("wrk", *options, "-s", str(script), url)
         read = partial(read_wrk, report, of.name, flow, (source, destination), size)
-        yield Program(destination, command, report.with_suffix(".log"), start, read=read, held=held)
+        yield Program(destination, command, report.with_suffix(".log"), at, read=read, held=held)
+
+
+def _starts(of: Traffic) -> Iterator[float]:
+    """When the flows begin: a Poisson process with the mean gap, as in the simulator."""
+    at, gap = to_seconds(of.table["start"]), of.table.get(_GAP, _NO_TIME[_GAP])
+    if not isinstance(gap, str):
+        of.refuse(f".{_GAP}", "is a distribution")
+    mean, draws = to_seconds(gap), random.Random(of.seed)
+    while True:
+        yield at
+        at += draws.expovariate(1.0) * mean
 
 
 def read_iperf(
