@@ -108,22 +108,24 @@ def main() -> int:
     """Compares what the command line asks for."""
     parser = argparse.ArgumentParser(
         description="Compare the simulator's Linux TCP with this kernel's (needs root).",
-        epilog="Example: calibrate.py --on sim, calibrate.py clients-32 large",
+        epilog="Example: calibrate.py --on sim, calibrate.py elephants large --congestion bbr",
     )
     parser.add_argument("names", nargs="*", metavar="SCENARIO", help="default: the cells")
+    parser.add_argument("--congestion", metavar="NAME", help="of the named scenarios' senders")
     parser.add_argument("--set-aside", action="store_true", help="the cells for the verdict alone")
     parser.add_argument("--repeats", type=int, default=REPEATS, help="runs of each")
     parser.add_argument("--on", action="append", choices=SUBSTRATES, help="default: both")
     parser.add_argument("--out", type=Path, metavar="DIR", help="journal; default: runs/calibrate")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
+    if arguments.congestion and not arguments.names:
+        parser.error("--congestion is for named scenarios: the cells have theirs")
     folder = arguments.out or ROOT / "runs/calibrate"
     measured = arguments.on or SUBSTRATES
     with contextlib.closing(Recorded(folder, measured, KERNEL)) as runs:
         try:
-            chosen = [named(name) for name in arguments.names] or sample(
-                is_aside=arguments.set_aside
-            )
+            chosen = [named(name, arguments.congestion) for name in arguments.names]
+            chosen = chosen or sample(is_aside=arguments.set_aside)
             for on in measured:
                 with first_on_the_machine() if on == LABORATORY else contextlib.nullcontext():
                     record(chosen, on, arguments.repeats, runs)
@@ -144,9 +146,12 @@ def main() -> int:
     return 0 if agree["apart"] >= NEEDED * len(rows) else 1
 
 
-def named(name: str) -> dict[str, Any]:
-    """A scenario of this folder."""
+def named(name: str, congestion: str | None = None) -> dict[str, Any]:
+    """A scenario of this folder, with this congestion control where one is given."""
     document = tomllib.loads((SCENARIOS / f"{name}.toml").read_text("utf-8"))
+    if congestion:
+        document["tcp"]["congestion"] = congestion
+        name = f"{name}, {congestion}"
     return {"name": name, "document": document, "client": None}
 
 

@@ -478,6 +478,21 @@ def test_a_scenario_of_long_flows_alone_is_simulated_as_it_is():
     assert calibrate.simulated(clients)["traffic"] != clients["document"]["traffic"]
 
 
+def test_a_named_scenario_has_the_congestion_control_that_is_asked_for():
+    bbr, cubic = calibrate.named("persistent", "bbr"), calibrate.named("persistent")
+    assert calibrate.simulated(bbr)["tcp"] == cubic["document"]["tcp"] | {"congestion": "bbr"}
+    assert bbr["name"] != cubic["name"]
+
+
+def test_the_links_of_a_cell_with_wrk_have_the_delays_of_its_machine():
+    sample = calibrate.sample(is_aside=False)
+    for one in sample:
+        fabric, played = one["document"]["fabric"], calibrate.simulated(one)["fabric"]
+        delays = {link: played[link]["delay"] for link in calibrate.WRK_DELAYS}
+        assert (delays == calibrate.WRK_DELAYS) == (one["client"] == "wrk")
+        assert (fabric == played) == (one["client"] != "wrk")
+
+
 def test_what_is_tuned_on_is_not_what_is_reported_on():
     cells = importlib.import_module("cells")
     tuning, verdict = cells.axes("tuning"), cells.axes("verdict")
