@@ -44,7 +44,7 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--only", default="", help="loads with this text in their name")
     options = parser.parse_args()
-    heads = ("load", "scheme", "answers/s", "mean", "p50", "p99", "drops", "timeouts", "iperf3")
+    heads = ("load", "scheme", "mean", "p50", "p99", "drops", "timeouts", "iperf3")
     sys.stdout.write(f"| {' | '.join(heads)} |\n|{'---|' * len(heads)}\n")
     try:
         for name in LOADS:
@@ -63,8 +63,8 @@ def rows(name: str, repeats: int) -> None:
         for scheme in SCHEMES:
             played = [PLAYS[tool](scheme, clients) for _ in range(repeats)]
             cells = map(three, map(mean, zip(*played, strict=True)))
-            rate, *times, drops, timeouts = cells
-            row = [name, scheme, rate, *(f"{time} ms" for time in times), drops, timeouts, ""]
+            _, *times, drops, timeouts = cells
+            row = [name, scheme, *(f"{time} ms" for time in times), drops, timeouts, ""]
             sys.stdout.write(f"| {' | '.join(row)} |\n")
             sys.stdout.flush()
         return
@@ -94,7 +94,6 @@ def numbers(result: dict[str, Any]) -> list[str]:
     groups, (port, *_) = result["groups"], result["ports"].values()
     answers, long = groups["answers"], groups.get("elephants")
     return [
-        three(answers["flows_per_second"]),
         *(f"{three(1e3 * answers['fct_s'][key])} ms" for key in ("mean", "p50", "p99")),
         three(port["drops"]),
         three(result["kernel"]["timeouts"]),

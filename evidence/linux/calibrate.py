@@ -37,7 +37,6 @@ KERNEL = SCENARIOS / "kernel.jsonl"
 sys.path[:0] = [str(ROOT / "evidence"), str(ROOT / "evidence/grid")]
 
 import cells  # noqa: E402 (next to the grid)
-import polars as pl  # noqa: E402
 from recorded import LABORATORY, SIMULATOR, SUBSTRATES, Entry, Recorded  # noqa: E402 (of all)
 
 import penstock  # noqa: E402
@@ -57,8 +56,8 @@ DURATION_S, SETTLED_S = 5.0, 1.5
 then slow start is over, and iperf3's control connections have idled for the second after which
 schemes no longer count them."""
 START_GAP = {"penstock-traffic": "20 us", "wrk": "2 ms"}
-"""Between the starts of two clients, also within a round. Of wrk each is a process, which has asked
-and waits before the next one begins."""
+"""Between the starts of two clients, also within a round. Of wrk each is a process, and most have
+asked, and wait, before the next one begins."""
 EVENT_LOOP = {
     "new": {"event_loop": {"exponential": "50 us"}},
     "persistent": {
@@ -87,7 +86,7 @@ and the spread from the 10th to the 90th percentile, 30 to 96 and 45 to 284 us."
 WRK_DELAYS = {"access": "1.5 us", "bottleneck": "4 us"}
 """The laboratory has none of the scenario's delays. In a capture of 48 wrk 5 us pass in the median
 from data at the receiver to its ACK, and 11 from there to the next data at the port; with links of
-these delays, 16. Cells with wrk are all of the machine of this capture, others of slower ones."""
+these delays, 16. Cells with wrk are all of the machine of this capture, others of other ones."""
 REQUEST = {("ab", "new"): "85 B", ("ab", "persistent"): "109 B", ("wrk", "persistent"): "43 B"}
 """Of each client."""
 SCHEMES = ("drop-tail", "fairq", "hscc")
@@ -182,7 +181,7 @@ def scenario(cell: cells.Cell) -> dict[str, Any]:
 
 
 def simulated(one: dict[str, Any]) -> dict[str, Any]:
-    """The document as the simulator plays it: with the bytes, start and pauses of the tools.
+    """The document as the simulator plays it: with bytes, start, pauses and links of the tools.
 
     `times` and `links`, where there are any, take the place of what is assumed (timings.py).
     """
@@ -287,15 +286,7 @@ def play(one: dict[str, Any], scheme: str, on: str, seed: int) -> Numbers:
         "elephants": elephants.get("mean"),
         **{"drops": port["drops"], "timeouts": counted["timeouts"]},
         "delayed ACKs": counted["delayed_acks"],
-        **({"starts_within_s": starts_within_s(run)} if on != SIMULATOR and one["client"] else {}),
     }
-
-
-def starts_within_s(run: penstock.Run) -> float:
-    """From the first client's start to that of the last."""
-    web = run.flows.filter(pl.col("traffic") == "web")
-    firsts: list[float] = web.group_by("flow").agg(pl.col("start_s").min())["start_s"].to_list()
-    return max(firsts) - min(firsts)
 
 
 def means(runs: list[Numbers]) -> Numbers:

@@ -57,12 +57,14 @@ def test_a_request_of_ab_is_a_flow(tmp_path):
 def test_a_request_of_wrk_is_a_flow(tmp_path):
     (tmp_path / "wrk.tsv").write_text("13.500000\t13.512345\n13.512400\t13.520000\n")
     pair = ("sender1", "receiver2")
-    first, second = tools.read_wrk(tmp_path / "wrk.tsv", "web", 3, pair, 11500, BEGUN)
+    of = ("web", 3, pair, 11500, BEGUN)
+    first, second = tools.read_wrk(tmp_path / "wrk.tsv", *of, until_s=5.0)
     assert (first.start_s, first.end_s) == (3.5, pytest.approx(3.512345))
     assert (second.start_s, second.end_s) == (pytest.approx(3.5124), pytest.approx(3.52))
     assert (first.source, first.flow, first.bytes) == ("sender1", 3, 11500)
     (tmp_path / "none.tsv").write_text("")
-    assert tools.read_wrk(tmp_path / "none.tsv", "web", 3, pair, 11500, BEGUN) == []
+    assert tools.read_wrk(tmp_path / "none.tsv", *of, until_s=5.0) == []
+    assert tools.read_wrk(tmp_path / "wrk.tsv", *of, until_s=3.515) == [first]
 
 
 def test_each_flow_has_a_wrk_of_its_own(tmp_path):
@@ -72,6 +74,7 @@ def test_each_flow_has_a_wrk_of_its_own(tmp_path):
     _, client = tools.programs_of(given)
     assert client.command[0] == "wrk"
     assert client.command[client.command.index("-d") + 1] == "5s"
+    assert client.stop_s == 5.0
     script = client.command[client.command.index("-s") + 1]
     assert str(tmp_path / "web-0.tsv") in (tmp_path / script).read_text()
     given = replace(traffic(tmp_path, connection="new", **asked), is_wrk=True)
@@ -86,18 +89,77 @@ def test_wrk_begins_as_far_apart_as_the_scenario_has_it(tmp_path):
     with pytest.raises(ScenarioError, match=r"traffic\.web\.start_gap: is for penstock-traffic"):
         tools.programs_of(given)
     given = replace(given, is_wrk=True, pairs=given.pairs * 400)
-    clients = [one for one in tools.programs_of(given) if one.start_s is not None]
-    starts = [one.start_s for one in clients]
+    clients, starts = wrk_of(given)
     gaps = [after - before for before, after in itertools.pairwise(starts)]
     assert len({one.held.gate for one in clients}) == 400
-    assert starts[0] == pytest.approx(0.0)
+    assert starts[0] == pytest.approx(0.0, abs=0.02)
     assert statistics.mean(gaps) == pytest.approx(2e-3, rel=0.2)
-    again = [one.start_s for one in tools.programs_of(given) if one.start_s is not None]
-    other = [one.start_s for one in tools.programs_of(replace(given, seed=2))]
-    assert starts == again != other[1:]
-    given = replace(given, table=given.table | {"start_gap": {"exponential": "2 ms"}})
+    assert wrk_of(given)[1] == starts
+    assert wrk_of(replace(given, seed=2))[1] != starts
+    (tmp_path / "www/other").touch()
+    assert wrk_of(replace(given, name="other"))[1] != starts
+
+
+def test_no_wrk_begins_once_the_run_is_over(tmp_path):
+    (tmp_path / "www").mkdir()
+    asked = {"kind": "incast", "mode": "pull", "requests": 10, "size": "10 kB"}
+    given = traffic(tmp_path, connection="persistent", start_gap="1 s", **asked)
+    clients, starts = wrk_of(replace(given, is_wrk=True, pairs=given.pairs * 20))
+    assert 0 < len(clients) < 20
+    assert max(starts) < 5.0
+    for client, start in zip(clients, starts, strict=True):
+        seconds = int(client.command[client.command.index("-d") + 1].removesuffix("s"))
+        assert 5.0 <= start + seconds < 6.0
+
+
+@pytest.mark.parametrize("gap", [{"exponential": "2 ms"}, "gaps.cdf"])
+def test_wrk_has_no_distribution_between_its_starts(gap, tmp_path):
+    (tmp_path / "www").mkdir()
+    asked = {"kind": "incast", "mode": "pull", "requests": 10, "size": "10 kB"}
+    given = traffic(tmp_path, connection="persistent", start_gap=gap, **asked)
     with pytest.raises(ScenarioError, match=r"traffic\.web\.start_gap: is a distribution"):
+        tools.programs_of(replace(given, is_wrk=True))
+
+
+def test_long_flows_have_no_gap_next_to_wrk(tmp_path):
+    given = replace(traffic(tmp_path, start_gap="2 ms"), is_wrk=True)
+    with pytest.raises(ScenarioError, match=r"traffic\.web\.start_gap: is for penstock-traffic"):
         tools.programs_of(given)
+
+
+class Clock:
+    """Time that passes while the tools are waited for, and nowhere else."""
+
+    def __init__(self):
+        self.now = 10.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+def test_clients_begin_at_their_times(monkeypatch):
+    class Process:
+        def has_ended(self):
+            return clock.now >= 11.0
+
+        def check_success(self):
+            pass
+
+    clock = Clock()
+    monkeypatch.setattr(tools, "time", clock)
+    wanted = [0.31, 0.0, 0.005, 0.3]
+    clients = [tools.Program("host", (), None, start_s) for start_s in wanted]
+    begun = tools._run(clients, lambda _: Process(), 1.0, lambda _: None)
+    assert [at.start_s for _, at in begun] == pytest.approx(sorted(wanted))
+
+
+def wrk_of(given):
+    """The clients of a traffic, and when they begin."""
+    clients = [one for one in tools.programs_of(given) if one.start_s is not None]
+    return clients, [one.start_s for one in clients]
 
 
 def test_the_laboratory_alone_has_tools():

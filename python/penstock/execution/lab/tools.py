@@ -8,10 +8,10 @@ times in whole milliseconds and starts in whole seconds, and neither has timeout
 penstock-traffic samples the ports, and `_native.summarize` sums the transfers up as the simulator
 does its own.
 
-wrk in place of `ab` plays persistent connections, one process for each, whose script reports each
-request in microseconds. All of them load before the run, because while one loads, others wait for
-its processor. Its own statistics add requests that it did not send, to make up for those that it
-would have sent at a constant rate.
+wrk in place of `ab` plays persistent connections, one process for each, which begin `start_gap`
+apart in the mean, and whose script reports each request in microseconds. All of them load before
+the run, because while one loads, others wait for its processor. Its own statistics add requests
+that it did not send, to make up for those that it would have sent at a constant rate.
 """
 
 import fcntl
@@ -150,7 +150,7 @@ class Traffic:
     is_wrk: bool = False
     """wrk in place of `ab`."""
     seed: int = 1
-    """Of the random times between its starts."""
+    """Of the run."""
 
     def address(self, host: str) -> str:
         """The address of a host."""
@@ -293,7 +293,7 @@ def pairs_of(table: dict[str, Any], ends: dict[str, list[str]] | None) -> list[t
 
 _GAP = "start_gap"
 _NO_TIME = dict.fromkeys(("start_spread", _GAP, "think", "server_think"), "0 s")
-_DEFAULTS = {"epochs": 1, "tcp": {}} | _NO_TIME
+_DEFAULTS = {"epochs": 1, "tcp": {}, "barrier": False} | _NO_TIME
 """Keys that only penstock-traffic plays, with values that have no effect; wrk has a gap, too."""
 
 
@@ -303,12 +303,12 @@ def programs_of(traffic: Traffic) -> list[Program]:
     Raises:
         ScenarioError: these tools cannot play it.
     """
-    for key, default in _DEFAULTS.items():
-        is_played = traffic.is_wrk and key == _GAP
-        if traffic.table.get(key, default) != default and not is_played:
-            traffic.refuse(f".{key}", "is for penstock-traffic")
     kind, mode = traffic.table["kind"], traffic.table.get("mode")
     is_web = (kind, mode) == ("incast", "pull") and "requests" in traffic.table
+    for key, default in _DEFAULTS.items():
+        is_played = is_web and traffic.is_wrk and key == _GAP
+        if traffic.table.get(key, default) != default and not is_played:
+            traffic.refuse(f".{key}", "is for penstock-traffic")
     if kind != "bulk" and not is_web:
         traffic.refuse("", "these tools play bulk, and incast with mode = 'pull' and requests")
     return list(_web(traffic) if is_web else _iperf(traffic))
@@ -377,30 +377,35 @@ def _wrk(of: Traffic, size: int) -> Iterator[Program]:
     if of.table["connection"] == "new":
         of.refuse(".connection", "wrk does not count the time of handshakes")
     for flow, ((source, destination), at) in enumerate(zip(of.pairs, _starts(of), strict=False)):
+        if at >= of.duration_s:
+            return
         if len(of.plan.home[destination].hosts) > 1:
             of.refuse(".to", "wrk does not choose its address, and hosts share their namespace")
         report = of.folder / f"{of.name}-{flow}.tsv"
         script = report.with_suffix(".lua")
         held = Held(report, report.with_suffix(".gate"))
         script.write_text(_WRK.format(report=report, gate=held.gate), encoding="utf-8")
-        limit = max(1, round(of.duration_s - at))
+        limit = math.ceil(of.duration_s - at)  # whole seconds: it is interrupted at the end
         # What takes longer than the timeout is counted only.
         options = ("-t", "1", "-c", "1", "-d", f"{limit}s", "--timeout", f"{limit + 1}s")
         url = f"http://{of.address(source)}:{of.port}/{of.name}"
         command = ("wrk", *options, "-s", str(script), url)
-        read = partial(read_wrk, report, of.name, flow, (source, destination), size)
-        yield Program(destination, command, report.with_suffix(".log"), at, read=read, held=held)
+        pair = (source, destination)
+        read = partial(read_wrk, report, of.name, flow, pair, size, until_s=of.duration_s)
+        log = report.with_suffix(".log")
+        yield Program(destination, command, log, at, of.duration_s, read, held=held)
 
 
 def _starts(of: Traffic) -> Iterator[float]:
     """When the flows begin: a Poisson process with the mean gap, as in the simulator."""
-    at, gap = to_seconds(of.table["start"]), of.table.get(_GAP, _NO_TIME[_GAP])
-    if not isinstance(gap, str):
+    try:
+        mean = to_seconds(of.table.get(_GAP, _NO_TIME[_GAP]))
+    except (AttributeError, TypeError, ValueError):
         of.refuse(f".{_GAP}", "is a distribution")
-    mean, draws = to_seconds(gap), random.Random(of.seed)
+    at, draws = to_seconds(of.table["start"]), random.Random(f"{of.seed} {of.name}")
     while True:
-        yield at
         at += draws.expovariate(1.0) * mean
+        yield at
 
 
 def read_iperf(
@@ -484,9 +489,23 @@ def read_ab(
 
 
 def read_wrk(
-    report: Path, traffic: str, flow: int, pair: tuple[str, str], size: int, begun: Begun
+    report: Path,
+    traffic: str,
+    flow: int,
+    pair: tuple[str, str],
+    size: int,
+    begun: Begun,
+    *,
+    until_s: float,
 ) -> list[Transfer]:
-    """The requests of a connection of wrk: one a line, its start and end on the monotonic clock."""
+    """The requests of a connection of wrk that were answered by then.
+
+    One a line, its start and end on the monotonic clock.
+    """
     rows = [line.split("\t") for line in report.read_text("utf-8").splitlines()]
     spans = [(float(start) - begun.all_s, float(end) - begun.all_s) for start, end in rows]
-    return [Transfer(traffic, flow, *pair, *span, None, size, size) for span in spans]
+    return [
+        Transfer(traffic, flow, *pair, *span, None, size, size)
+        for span in spans
+        if span[1] <= until_s
+    ]
