@@ -68,27 +68,23 @@ def test_a_request_of_wrk_is_a_flow(tmp_path):
 
 
 def test_each_flow_has_a_wrk_of_its_own(tmp_path):
-    asked = {"kind": "incast", "mode": "pull", "requests": 10, "size": "10 kB"}
-    (tmp_path / "www").mkdir()
-    given = replace(traffic(tmp_path, connection="persistent", **asked), is_wrk=True)
+    given = asked_by_wrk(tmp_path)
     _, client = tools.programs_of(given)
     assert client.command[0] == "wrk"
     assert client.command[client.command.index("-d") + 1] == "5s"
     assert client.stop_s == 5.0
     script = client.command[client.command.index("-s") + 1]
     assert str(tmp_path / "web-0.tsv") in (tmp_path / script).read_text()
-    given = replace(traffic(tmp_path, connection="new", **asked), is_wrk=True)
+    given = replace(given, table=given.table | {"connection": "new"})
     with pytest.raises(ScenarioError, match=r"traffic\.web\.connection: wrk does not count"):
         tools.programs_of(given)
 
 
 def test_wrk_begins_as_far_apart_as_the_scenario_has_it(tmp_path):
-    (tmp_path / "www").mkdir()
-    asked = {"kind": "incast", "mode": "pull", "requests": 10, "size": "10 kB"}
-    given = traffic(tmp_path, connection="persistent", start_gap="2 ms", **asked)
+    given = asked_by_wrk(tmp_path, start_gap="2 ms")
     with pytest.raises(ScenarioError, match=r"traffic\.web\.start_gap: is for penstock-traffic"):
-        tools.programs_of(given)
-    given = replace(given, is_wrk=True, pairs=given.pairs * 400)
+        tools.programs_of(replace(given, is_wrk=False))
+    given = replace(given, pairs=given.pairs * 400)
     clients, starts = wrk_of(given)
     gaps = [after - before for before, after in itertools.pairwise(starts)]
     assert len({one.held.gate for one in clients}) == 400
@@ -101,10 +97,8 @@ def test_wrk_begins_as_far_apart_as_the_scenario_has_it(tmp_path):
 
 
 def test_no_wrk_begins_once_the_run_is_over(tmp_path):
-    (tmp_path / "www").mkdir()
-    asked = {"kind": "incast", "mode": "pull", "requests": 10, "size": "10 kB"}
-    given = traffic(tmp_path, connection="persistent", start_gap="1 s", **asked)
-    clients, starts = wrk_of(replace(given, is_wrk=True, pairs=given.pairs * 20))
+    given = asked_by_wrk(tmp_path, start_gap="1 s")
+    clients, starts = wrk_of(replace(given, pairs=given.pairs * 20))
     assert 0 < len(clients) < 20
     assert max(starts) < 5.0
     for client, start in zip(clients, starts, strict=True):
@@ -114,11 +108,8 @@ def test_no_wrk_begins_once_the_run_is_over(tmp_path):
 
 @pytest.mark.parametrize("gap", [{"exponential": "2 ms"}, "gaps.cdf"])
 def test_wrk_has_no_distribution_between_its_starts(gap, tmp_path):
-    (tmp_path / "www").mkdir()
-    asked = {"kind": "incast", "mode": "pull", "requests": 10, "size": "10 kB"}
-    given = traffic(tmp_path, connection="persistent", start_gap=gap, **asked)
     with pytest.raises(ScenarioError, match=r"traffic\.web\.start_gap: is a distribution"):
-        tools.programs_of(replace(given, is_wrk=True))
+        tools.programs_of(asked_by_wrk(tmp_path, start_gap=gap))
 
 
 def test_long_flows_have_no_gap_next_to_wrk(tmp_path):
@@ -154,6 +145,13 @@ def test_clients_begin_at_their_times(monkeypatch):
     clients = [tools.Program("host", (), None, start_s) for start_s in wanted]
     begun = tools._run(clients, lambda _: Process(), 1.0, lambda _: None)
     assert [at.start_s for _, at in begun] == pytest.approx(sorted(wanted))
+
+
+def asked_by_wrk(folder, **table):
+    """A client that asks by wrk, on one connection."""
+    (folder / "www").mkdir()
+    asked = {"kind": "incast", "mode": "pull", "requests": 10, "size": "10 kB"}
+    return replace(traffic(folder, connection="persistent", **asked, **table), is_wrk=True)
 
 
 def wrk_of(given):
