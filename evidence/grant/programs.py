@@ -63,7 +63,7 @@ def rows(name: str, repeats: int) -> None:
         for scheme in SCHEMES:
             played = [PLAYS[tool](scheme, clients) for _ in range(repeats)]
             cells = map(three, map(mean, zip(*played, strict=True)))
-            _, *times, drops, timeouts = cells
+            *times, drops, timeouts = cells
             row = [name, scheme, *(f"{time} ms" for time in times), drops, timeouts, ""]
             sys.stdout.write(f"| {' | '.join(row)} |\n")
             sys.stdout.flush()
